@@ -1,0 +1,36 @@
+#pragma once
+
+#include <optional>
+#include <vector>
+
+#include "policies/training_cluster.h"
+
+namespace headway::policies {
+
+struct RankObservation {
+  RankMeasurement measured;
+  double relative_score = 1.0;     ///< compute speed over that of the fastest rank with the same stage (1.0 best)
+  double individual_score = 1.0;   ///< compute speed over this rank's own best so far (1.0 best)
+};
+
+/// All that a policy sees. No cause, no seed, nothing that tells whether the cluster is simulated.
+struct Observation {
+  Duration now;
+  Duration iteration;                    ///< mean of the interval; 0 when none completed
+  std::vector<RankObservation> ranks;
+  std::vector<GroupMeasurement> groups;
+  std::optional<Loss> loss;
+  scenarios::Plan plan;
+};
+
+/// Builds observations from raw measurements; remembers each GPU's own best. The same code serves every cluster.
+class ObservationBuilder {
+ public:
+  void start_episode();
+  Observation build(const ClusterFacts& facts, const scenarios::Plan& plan, const Measurements& measured, Duration now);
+
+ private:
+  std::vector<double> best_speed_of_gpu_;
+};
+
+}  // namespace headway::policies

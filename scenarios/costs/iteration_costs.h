@@ -1,0 +1,57 @@
+#pragma once
+
+#include <vector>
+
+#include "scenarios/costs/work.h"
+#include "scenarios/language/cluster.h"
+#include "scenarios/language/job.h"
+#include "scenarios/language/plan.h"
+
+/// What one iteration of a job costs under a plan on a cluster, piece by piece, with every GPU and link healthy. The evaluator
+/// and the simulator put the pieces together; neither knows a transformer.
+namespace headway::scenarios {
+
+/// Costs of one virtual stage on one GPU type, for one micro-batch.
+struct VirtualStageCosts {
+  Work forward;
+  Work backward;            ///< whole; includes recomputation
+  Work backward_input;      ///< zero-bubble split; input + weight = backward
+  Work backward_weight;
+};
+
+/// A message between two neighbouring workers: per rank, since each rank of a worker sends its own part in parallel.
+struct MessageCosts {
+  Bytes bytes_per_rank;
+  Duration inside_node;     ///< contention-free time over the node's fabric
+  Duration across_nodes;    ///< contention-free time over the NICs (the node's other ranks sending too)
+  Duration overhead;        ///< host and protocol time included in both
+};
+
+/// Work at the end (or start) of the iteration, per stage.
+struct StageCosts {
+  std::vector<Duration> reduce_gradients;  ///< [virtual_pipeline] contention-free, over the replicas of this stage's placement
+  std::vector<Bytes> reduce_bytes_per_rank;///< [virtual_pipeline] gradient bytes a rank contributes
+  Duration reduce_tied_embedding;          ///< 0 where the stage does not hold it
+  Duration gather_parameters;              ///< 0 without a distributed optimizer
+  Bytes gather_bytes_per_rank;
+  Work optimizer;
+};
+
+struct IterationCosts {
+  /// [gpu type index][virtual stage]; gpu type index as in `gpu_types_of`.
+  std::vector<std::vector<VirtualStageCosts>> virtual_stages;
+  MessageCosts activation;       ///< forward; gradient messages have the same size
+  std::vector<StageCosts> stages;  ///< [pipeline]
+  Flops model_flops;             ///< per iteration, whole job, without recomputation: the numerator of MFU
+  Flops hardware_flops;          ///< with recomputation: what Narayanan et al. 2021 print as TFLOP/s per GPU
+  FlopsPerSecond peak;           ///< sum over the plan's GPUs, at the job's precision: the denominator of MFU
+};
+
+/// Distinct GPU types of the cluster, in order of first appearance, and the index of every node group's type.
+std::vector<GpuType> gpu_types_of(const Cluster& cluster);
+int gpu_type_index(const Cluster& cluster, int gpu);
+
+/// Throws std::invalid_argument for a plan that does not fit the job or the cluster.
+IterationCosts iteration_costs(const Job& job, const Cluster& cluster, const Plan& plan);
+
+}  // namespace headway::scenarios

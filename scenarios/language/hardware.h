@@ -1,0 +1,54 @@
+#pragma once
+
+#include <string>
+
+#include "scenarios/language/units.h"
+
+/// Catalogue entries of hardware. Every value comes from scenarios/gpus/ or scenarios/fabrics/, where its source stands.
+namespace headway::scenarios {
+
+/// Two-pole thermal model of one GPU and its cooling: T = inlet + R_fast * lowpass(P, tau_fast) + R_slow * lowpass(P, tau_slow).
+struct Thermal {
+  KelvinPerWatt fast_resistance;
+  Duration fast_time;
+  KelvinPerWatt slow_resistance;     ///< of the coolest slot
+  Duration slow_time;
+  double hot_slot_factor = 1.0;      ///< slow resistance of slots 0, 3, 4, 7 over that of the others
+  Celsius max_operating;             ///< software thermal slowdown acts above
+  Celsius slowdown;                  ///< hardware slowdown: clock is halved
+  Celsius shutdown;
+  double clock_loss_mhz_per_kelvin = 0.0;  ///< at the power cap, per kelvin of warming
+};
+
+struct GpuType {
+  std::string name;
+  FlopsPerSecond peak_half;          ///< dense fp16/bf16 tensor-core peak at `boost_clock`
+  FlopsPerSecond peak_fp8;           ///< 0 where the type has none
+  Bytes memory;
+  BytesPerSecond memory_bandwidth;
+  int sm_count = 1;
+  Megahertz boost_clock;             ///< the clock the peaks are stated for
+  Megahertz min_clock;
+  Megahertz clock_step;
+  Watts power_limit;
+  Watts idle_power;
+  Thermal thermal;
+  // Fitted; see the catalogue for the tables they were fitted to.
+  double gemm_efficiency = 1.0;      ///< share of the peak that a large GEMM reaches
+  double memory_efficiency = 1.0;    ///< share of the bandwidth that streaming kernels reach
+};
+
+enum class FabricKind { kNvlink, kXgmi, kPcie, kInfiniband, kRoce, kSlingshot, kOmniPath, kEthernet };
+
+/// One kind of link: between the GPUs of a node (bandwidth a GPU and direction) or from a NIC to its leaf switch
+/// (bandwidth a NIC and direction).
+struct Fabric {
+  std::string name;
+  FabricKind kind = FabricKind::kNvlink;
+  BytesPerSecond bandwidth;          ///< line rate, one direction
+  Duration latency;                  ///< of one hop, as a collective step sees it
+  double efficiency = 1.0;           ///< share of the line rate that large messages reach
+  Bytes half_bandwidth_message;      ///< message a step at which half of that is reached
+};
+
+}  // namespace headway::scenarios
