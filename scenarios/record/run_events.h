@@ -2,10 +2,10 @@
 
 #include <cstdint>
 #include <string>
+#include <utility>
 #include <vector>
 
-#include "scenarios/language/scenario.h"
-#include "scenarios/language/units.h"
+#include "scenarios/language/plan.h"
 #include "scenarios/timing/evaluator.h"
 
 /// What a run tells while it goes on. Whoever runs a job reports these events to a `RunSink`; the record writer, the summary and
@@ -51,7 +51,8 @@ struct DisturbanceEvent {
   bool begins = true;
 };
 
-/// The job stands still: checkpoint save, recovery after a loss, switch.
+/// The job stands still: checkpoint save, recovery after a loss, switch. A loss pause begins where the last completed
+/// iteration ended (it contains the iteration that the loss broke off), so that iterations and pauses cover the whole run.
 struct PauseEvent {
   enum class Reason : std::uint8_t { kCheckpoint, kLoss, kSwitch } reason = Reason::kCheckpoint;
   std::int64_t start_ns = 0;
@@ -61,11 +62,35 @@ struct PauseEvent {
   std::string what;                 ///< "node 17 lost; waited 14400 s for its repair, reloaded the checkpoint of iteration 120"
 };
 
+/// What a policy saw at a decision, as columns over the ranks of the plan (policies::Observation without the plan).
+struct ObservationColumns {
+  std::int64_t iteration_ns = 0;                 ///< mean of the interval; 0 when none completed
+  std::vector<int> gpu;                          ///< [ranks], as are all columns below
+  std::vector<std::int64_t> compute_ns, exposed_ns, idle_ns;   ///< per iteration
+  std::vector<double> temperature_c, sm_clock_mhz, power_w;
+  std::vector<std::uint32_t> throttle_reasons;
+  std::vector<std::int64_t> memory_bytes;
+  std::vector<double> relative_score, individual_score;
+  std::vector<int> lost_gpus;                    ///< empty: no loss
+};
+
+struct DecisionCandidate {
+  std::string kind;                              ///< "keep", "wait-for-replacement", ...
+  std::string why;
+};
+
 struct DecisionEvent {
   std::int64_t time_ns = 0;
-  std::int64_t iteration = 0;
-  std::vector<std::string> candidates;
+  std::int64_t iteration = 0;                    ///< useful iterations trained so far
+  ObservationColumns observation;
+  std::vector<DecisionCandidate> candidates;
   int chosen = 0;
+};
+
+struct LogEvent {
+  enum class Severity : std::uint8_t { kInfo, kWarning, kError } severity = Severity::kInfo;
+  std::int64_t time_ns = 0;
+  std::string text;
 };
 
 struct LinkLoadEvent {
@@ -82,13 +107,40 @@ struct GpuSummary {
   double max_temperature_c = 0.0;
 };
 
+/// One disturbance of the scenario (generated ones included), as far as reports need it.
+struct DisturbanceFacts {
+  std::string name;
+  std::string kind;                      ///< `kind_of` its cause
+  std::int64_t start_ns = 0;
+  std::int64_t duration_ns = -1;         ///< -1: to the end of the run, or until repaired
+};
+
+/// `nodes` equal nodes; GPUs are numbered node by node in the order of the groups.
+struct TopologyGroup {
+  int nodes = 0;
+  int gpus_per_node = 0;
+  std::string gpu;                       ///< type
+};
+
+/// All that a sink, and a reader of the record, needs to know before the first event. Stands alone: no scenario is parsed
+/// again to read a record. `make_run_header` (scenarios/record/run_header.h) fills it.
 struct RunHeader {
-  const Scenario* scenario = nullptr;    ///< resolved, with generated disturbances
+  std::string scenario;                  ///< name
+  std::string scenario_yaml;             ///< resolved, with generated disturbances; parsing it gives the scenario back
   std::string policy;
+  std::uint64_t seed = 1;
+  std::int64_t planned_iterations = 0;   ///< 0: the run goes by time
+  std::int64_t planned_ns = 0;           ///< 0: the run goes by iterations
+  std::int64_t telemetry_period_ns = 0;
+  std::int64_t tokens_per_iteration = 0;
   std::int64_t healthy_iteration_ns = 0; ///< best initial plan with every GPU and link healthy: the base of goodput
   double model_flops = 0.0;              ///< per iteration (numerator of MFU)
   double hardware_flops = 0.0;           ///< per iteration with recomputation
   double peak_flops_per_second = 0.0;    ///< of the plan's GPUs
+  std::vector<TopologyGroup> node_groups;
+  int nodes_per_rack = 1;
+  Plan plan;                             ///< initial
+  std::vector<DisturbanceFacts> disturbances;
 };
 
 struct RunFooter {
@@ -109,9 +161,31 @@ class RunSink {
   virtual void pause(const PauseEvent&) {}
   virtual void decision(const DecisionEvent&) {}
   virtual void link_load(const LinkLoadEvent&) {}
+  virtual void log(const LogEvent&) {}
   /// Operations of one iteration, only for runs recorded at that level.
   virtual void operations(std::int64_t /*iteration*/, std::int64_t /*start_ns*/, const std::vector<TimelineEntry>&) {}
   virtual void end(const RunFooter&) {}
+};
+
+/// Forwards every event to several sinks, in order. They must outlive it.
+class SinkList final : public RunSink {
+ public:
+  explicit SinkList(std::vector<RunSink*> sinks) : sinks_(std::move(sinks)) {}
+  void begin(const RunHeader& event) override { for (RunSink* sink : sinks_) sink->begin(event); }
+  void iteration(const IterationEvent& event) override { for (RunSink* sink : sinks_) sink->iteration(event); }
+  void telemetry(const TelemetryEvent& event) override { for (RunSink* sink : sinks_) sink->telemetry(event); }
+  void disturbance(const DisturbanceEvent& event) override { for (RunSink* sink : sinks_) sink->disturbance(event); }
+  void pause(const PauseEvent& event) override { for (RunSink* sink : sinks_) sink->pause(event); }
+  void decision(const DecisionEvent& event) override { for (RunSink* sink : sinks_) sink->decision(event); }
+  void link_load(const LinkLoadEvent& event) override { for (RunSink* sink : sinks_) sink->link_load(event); }
+  void log(const LogEvent& event) override { for (RunSink* sink : sinks_) sink->log(event); }
+  void operations(std::int64_t iteration, std::int64_t start_ns, const std::vector<TimelineEntry>& entries) override {
+    for (RunSink* sink : sinks_) sink->operations(iteration, start_ns, entries);
+  }
+  void end(const RunFooter& event) override { for (RunSink* sink : sinks_) sink->end(event); }
+
+ private:
+  std::vector<RunSink*> sinks_;
 };
 
 }  // namespace headway::scenarios
