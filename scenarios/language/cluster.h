@@ -18,19 +18,23 @@ struct Node {
   Fabric network;                    ///< of one NIC
   Bytes host_memory;
   BytesPerSecond pcie;               ///< one GPU to host memory, one direction
+  bool operator==(const Node&) const = default;
 };
 
 /// `count` equal nodes.
 struct NodeGroup {
   int count = 1;
   Node node;
+  bool operator==(const NodeGroup&) const = default;
 };
 
 struct Network {
   int nodes_per_rack = 4;            ///< nodes under one leaf switch
   double oversubscription = 1.0;     ///< NIC bandwidth under a leaf over the leaf's uplink bandwidth (1: non-blocking)
+  bool operator==(const Network&) const = default;
 };
 
+/// A spare node takes the place, and the numbers, of the lost node it replaces; spares are not among nodes() and gpus().
 struct Facility {
   Celsius inlet{25.0};               ///< air at the node's inlet
   int spare_nodes = 0;               ///< ready to replace a lost node
@@ -39,6 +43,7 @@ struct Facility {
   Duration gpu_repair = Duration::seconds(4 * 3600);
   BytesPerSecond storage_read{100e9};   ///< whole cluster, for checkpoints
   BytesPerSecond storage_write{50e9};
+  bool operator==(const Facility&) const = default;
 };
 
 struct Cluster {
@@ -57,6 +62,7 @@ struct Cluster {
   int group_of_node(int node) const;       ///< index into node_groups
   const Node& node(int node) const { return node_groups[static_cast<std::size_t>(group_of_node(node))].node; }
   const GpuType& gpu_type(int gpu) const { return node(node_of(gpu)).gpu; }
+  bool operator==(const Cluster&) const = default;
 };
 
 }  // namespace headway::scenarios

@@ -18,6 +18,7 @@ struct Thermal {
   Celsius slowdown;                  ///< hardware slowdown: clock is halved
   Celsius shutdown;
   double clock_loss_mhz_per_kelvin = 0.0;  ///< at the power cap, per kelvin of warming
+  bool operator==(const Thermal&) const = default;
 };
 
 struct GpuType {
@@ -36,6 +37,7 @@ struct GpuType {
   // Fitted; see the catalogue for the tables they were fitted to.
   double gemm_efficiency = 1.0;      ///< share of the peak that a large GEMM reaches
   double memory_efficiency = 1.0;    ///< share of the bandwidth that streaming kernels reach
+  bool operator==(const GpuType&) const = default;
 };
 
 enum class FabricKind { kNvlink, kXgmi, kPcie, kInfiniband, kRoce, kSlingshot, kOmniPath, kEthernet };
@@ -49,6 +51,7 @@ struct Fabric {
   Duration latency;                  ///< of one hop, as a collective step sees it
   double efficiency = 1.0;           ///< share of the line rate that large messages reach
   Bytes half_bandwidth_message;      ///< message a step at which half of that is reached
+  bool operator==(const Fabric&) const = default;
 };
 
 }  // namespace headway::scenarios

@@ -1,7 +1,9 @@
 #pragma once
 
+#include <cstdint>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "scenarios/language/stack.h"
 #include "scenarios/language/units.h"
@@ -18,7 +20,7 @@ struct Model {
   int layers = 1;
   int hidden = 1;
   int heads = 1;              ///< query heads
-  int kv_heads = 1;           ///< key/value heads (grouped-query attention when fewer than `heads`)
+  int kv_heads = 0;           ///< key/value heads (grouped-query attention when fewer); 0 stands for `heads` until resolved
   int head_dim = 0;           ///< width of one head; 0 stands for hidden / heads until the scenario is resolved
   int ffn = 1;                ///< inner width of the MLP
   bool gated_mlp = false;     ///< SwiGLU: three MLP matrices instead of two
@@ -28,6 +30,7 @@ struct Model {
   Norm norm = Norm::kLayer;
   bool biases = true;         ///< linear layers carry a bias (GPT yes, Llama no)
   bool tied_embedding = true; ///< the logits layer shares the embedding's weights
+  bool operator==(const Model&) const = default;
 };
 
 enum class Precision { kFp16, kBf16, kFp8 };
@@ -38,14 +41,27 @@ struct Checkpointing {
   bool asynchronous = false;                        ///< true: only the copy to host memory stops the job
   Duration detection = Duration::seconds(60);       ///< from the loss of a rank until the job notices (watchdog)
   Duration restart = Duration::seconds(180);        ///< relaunch, communicators and warm-up, without reading state
+  bool operator==(const Checkpointing&) const = default;
 };
 
-/// Measured operation times in place of the cost model (CSV files, relative to the scenario file).
-/// `workers`: one row a replica and stage, columns replica,stage,forward_ms,backward_ms
-/// (optional: send_activation_ms,send_gradient_ms). `rest_of_step`: what follows the last backward.
+/// Measured times of one worker, a micro-batch each.
+struct MeasuredWorker {
+  int replica = 0;
+  int stage = 0;
+  Duration forward;
+  Duration backward;
+  Duration send_activation;   ///< to the next stage; 0 where not measured
+  Duration send_gradient;     ///< to the previous stage; 0 where not measured
+  bool operator==(const MeasuredWorker&) const = default;
+};
+
+/// Measured operation times in place of the cost model. In YAML `workers` is a list, or names a CSV file relative to the
+/// scenario's folder: one row a replica and stage, columns replica,stage,forward_ms,backward_ms and optionally
+/// send_activation_ms,send_gradient_ms. A resolved scenario holds the rows and needs the file no more.
 struct MeasuredTimes {
-  std::string workers;
-  Duration rest_of_step;
+  std::vector<MeasuredWorker> workers;   ///< every replica and stage once, ordered by replica, then stage
+  Duration rest_of_step;                 ///< what follows the last backward: gradients, optimizer, parameters
+  bool operator==(const MeasuredTimes&) const = default;
 };
 
 struct Job {
@@ -60,6 +76,7 @@ struct Job {
   std::int64_t tokens_per_iteration() const {
     return static_cast<std::int64_t>(global_batch) * model.sequence_length;
   }
+  bool operator==(const Job&) const = default;
 };
 
 }  // namespace headway::scenarios

@@ -28,6 +28,7 @@ struct Layout {
   int world_size() const { return tensor * pipeline * data * context; }
   int ranks_per_worker() const { return tensor * context; }
   int virtual_stages() const { return pipeline * virtual_pipeline; }
+  bool operator==(const Layout&) const = default;
 };
 
 /// The ranks of one replica and one pipeline stage are a *worker*: its tensor x context ranks work in lock step.
@@ -48,6 +49,7 @@ struct Plan {
   int gpu_of_worker(int replica, int stage, int member) const {
     return gpu_of_rank[static_cast<std::size_t>(rank(member % layout.tensor, member / layout.tensor, replica, stage))];
   }
+  bool operator==(const Plan&) const = default;
 };
 
 /// "t8 p8 d24 c1 v2 interleaved, recompute full": for reports.

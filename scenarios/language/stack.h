@@ -14,6 +14,7 @@ struct SoftwareStack {
   bool fused_kernels = true;         ///< bias-GELU, softmax-mask and bias-dropout-add run as one kernel each
   Duration kernel_launch;            ///< time one kernel takes at least, and the host spends to launch it
   double tensor_overlap = 0.0;       ///< share of tensor communication hidden behind GEMMs where overlap is asked for (0..1)
+  bool operator==(const SoftwareStack&) const = default;
 };
 
 }  // namespace headway::scenarios
