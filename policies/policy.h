@@ -13,17 +13,17 @@ namespace headway::policies {
 /// Decides at the end of every decision interval. Stateful policies are reset by `start_episode`. Deterministic: equal
 /// observations and candidates in equal order give equal actions.
 class Policy {
- public:
-  virtual ~Policy() = default;
-  virtual std::string_view name() const = 0;
-  virtual void start_episode(std::uint64_t seed) = 0;
-  /// `candidates` is never empty and candidate 0 keeps the plan.
-  virtual Action decide(const Observation& observation, const std::vector<Candidate>& candidates) = 0;
+  public:
+    virtual ~Policy() = default;
+    virtual std::string_view name() const = 0;
+    virtual void start_episode(std::uint64_t seed) = 0;
+    /// `candidates` is never empty and candidate 0 keeps the plan.
+    virtual Action decide(const Observation& observation, const std::vector<Candidate>& candidates) = 0;
 };
 
 struct PolicyEntry {
-  std::string name;
-  std::string description;
+    std::string name;
+    std::string description;
 };
 
 /// All policies that `make_policy` knows, in order of their names.

@@ -7,19 +7,19 @@
 
 #include "scenarios/record/run_events.h"
 
-/// Exports of a run; nothing of Headway reads them back. Written to a temporary name beside the target and renamed at the end,
-/// so that a file that exists is whole. Errors: std::runtime_error naming the file.
+/// Exports of a run; nothing of Headway reads them back. Written to a temporary name beside the target and renamed at
+/// the end, so that a file that exists is whole. Errors: std::runtime_error naming the file.
 namespace headway::scenarios {
 
 struct TraceOptions {
-    /// Operations are written for the first iterations and for those after a disturbance begins or ends, until about this
-    /// many; the rest of the run shows iterations, pauses, disturbances and counters.
+    /// Operations are written for the first iterations and for those after a disturbance begins or ends, until about
+    /// this many; the rest of the run shows iterations, pauses, disturbances and counters.
     std::int64_t max_operations = 400'000;
 };
 
-/// Chrome trace (JSON object format), opens in Perfetto: process "run" with iterations, pauses and one track a disturbance;
-/// one process a replica and stage with tracks for compute and communication (needs `operations` events); counters of
-/// temperature and clock for GPUs that fell below nominal speed.
+/// Chrome trace (JSON object format), opens in Perfetto: process "run" with iterations, pauses and one track a
+/// disturbance; one process a replica and stage with tracks for compute and communication (needs `operations` events);
+/// counters of temperature and clock for GPUs that fell below nominal speed.
 class TraceWriter final : public RunSink {
   public:
     explicit TraceWriter(std::filesystem::path file, TraceOptions options = {});
@@ -39,9 +39,10 @@ class TraceWriter final : public RunSink {
     std::unique_ptr<Impl> impl_;
 };
 
-/// Converts a record to `DIRECTORY/STEM.KIND.csv`, one file per kind that occurs (iterations, telemetry, link_load, disturbances,
-/// pauses, decisions, operations, gpus, log); returns the files written. A record that is damaged or unfinished is converted as
-/// far as it could be read, and `problem` says so. Throws ConfigError when it cannot be opened or has no header.
+/// Converts a record to `DIRECTORY/STEM.KIND.csv`, one file per kind that occurs (iterations, telemetry, link_load,
+/// disturbances, pauses, decisions, operations, gpus, log); returns the files written. A record that is damaged or
+/// unfinished is converted as far as it could be read, and `problem` says so. Throws ConfigError when it cannot be
+/// opened or has no header.
 struct CsvExport {
     std::vector<std::filesystem::path> files;
     std::string problem;

@@ -9,8 +9,8 @@
 
 namespace headway::scenarios {
 
-/// Progress of a run on a terminal: one line that changes in place, at most ten times a second. Silent when `stream` is no
-/// terminal. The line is wiped at the end, so that it never mixes with a report.
+/// Progress of a run on a terminal: one line that changes in place, at most ten times a second. Silent when `stream` is
+/// no terminal. The line is wiped at the end, so that it never mixes with a report.
 class ProgressBar final : public RunSink {
   public:
     /// Wall clock of the person who waits; tests pass their own.

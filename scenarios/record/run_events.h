@@ -8,184 +8,204 @@
 #include "scenarios/language/plan.h"
 #include "scenarios/timing/evaluator.h"
 
-/// What a run tells while it goes on. Whoever runs a job reports these events to a `RunSink`; the record writer, the summary and
-/// the progress bar are sinks. Times are integer nanoseconds since the start of the run.
+/// What a run tells while it goes on. Whoever runs a job reports these events to a `RunSink`; the record writer, the
+/// summary and the progress bar are sinks. Times are integer nanoseconds since the start of the run.
 namespace headway::scenarios {
 
 /// Where the time of one iteration went, averaged over the plan's GPUs; the parts add up to `duration`.
-/// Compute, bubble and the exposed communications are those of the healthy iteration under the same plan; what it took longer
-/// than that is straggling (including slower links).
+/// Compute, bubble and the exposed communications are those of the healthy iteration under the same plan; what it took
+/// longer than that is straggling (including slower links).
 struct TimeShares {
-  std::int64_t compute_ns = 0;
-  std::int64_t bubble_ns = 0;
-  std::int64_t tensor_ns = 0;       ///< exposed tensor and context communication
-  std::int64_t pipeline_ns = 0;     ///< exposed pipeline communication
-  std::int64_t data_ns = 0;         ///< exposed gradient reduction and parameter gathering
-  std::int64_t straggling_ns = 0;
-  std::int64_t recovery_ns = 0;     ///< standing still and repeating lost work; zero for a useful iteration
+    std::int64_t compute_ns = 0;
+    std::int64_t bubble_ns = 0;
+    std::int64_t tensor_ns = 0;    ///< exposed tensor and context communication
+    std::int64_t pipeline_ns = 0;  ///< exposed pipeline communication
+    std::int64_t data_ns = 0;      ///< exposed gradient reduction and parameter gathering
+    std::int64_t straggling_ns = 0;
+    std::int64_t recovery_ns = 0;  ///< standing still and repeating lost work; zero for a useful iteration
 };
 
 struct IterationEvent {
-  std::int64_t index = 0;           ///< optimizer step, counted from 0; repeated after a rollback
-  std::int64_t start_ns = 0;
-  std::int64_t duration_ns = 0;
-  bool repeats = false;             ///< trains again what was lost to a rollback
-  TimeShares shares;
-  std::vector<std::int64_t> disturbance_cost_ns;   ///< [disturbances of the scenario] this iteration's excess, by cause
+    std::int64_t index = 0;  ///< optimizer step, counted from 0; repeated after a rollback
+    std::int64_t start_ns = 0;
+    std::int64_t duration_ns = 0;
+    bool repeats = false;  ///< trains again what was lost to a rollback
+    TimeShares shares;
+    std::vector<std::int64_t>
+        disturbance_cost_ns;  ///< [disturbances of the scenario] this iteration's excess, by cause
 };
 
 /// One GPU's sensors; written when a value changed, at the scenario's telemetry period.
 struct TelemetryEvent {
-  std::int64_t time_ns = 0;
-  int gpu = 0;
-  double temperature_c = 0.0;
-  double sm_clock_mhz = 0.0;
-  double power_w = 0.0;
-  double speed = 1.0;               ///< compute speed over nominal
-  std::uint32_t throttle_reasons = 0;
+    std::int64_t time_ns = 0;
+    int gpu = 0;
+    double temperature_c = 0.0;
+    double sm_clock_mhz = 0.0;
+    double power_w = 0.0;
+    double speed = 1.0;  ///< compute speed over nominal
+    std::uint32_t throttle_reasons = 0;
 };
 
 struct DisturbanceEvent {
-  std::int64_t time_ns = 0;
-  int index = 0;                    ///< into the scenario's disturbances
-  bool begins = true;
+    std::int64_t time_ns = 0;
+    int index = 0;  ///< into the scenario's disturbances
+    bool begins = true;
 };
 
 /// The job stands still: checkpoint save, recovery after a loss, switch. A loss pause begins where the last completed
-/// iteration ended (it contains the iteration that the loss broke off), so that iterations and pauses cover the whole run.
+/// iteration ended (it contains the iteration that the loss broke off), so that iterations and pauses cover the whole
+/// run.
 struct PauseEvent {
-  enum class Reason : std::uint8_t { kCheckpoint, kLoss, kSwitch } reason = Reason::kCheckpoint;
-  std::int64_t start_ns = 0;
-  std::int64_t duration_ns = 0;
-  std::int64_t iterations_lost = 0;
-  int disturbance = -1;             ///< the loss that caused it
-  std::string what;                 ///< "node 17 lost; waited 14400 s for its repair, reloaded the checkpoint of iteration 120"
+    enum class Reason : std::uint8_t { kCheckpoint, kLoss, kSwitch } reason = Reason::kCheckpoint;
+    std::int64_t start_ns = 0;
+    std::int64_t duration_ns = 0;
+    std::int64_t iterations_lost = 0;
+    int disturbance = -1;  ///< the loss that caused it
+    std::string what;      ///< "node 17 lost; waited 14400 s for its repair, reloaded the checkpoint of iteration 120"
 };
 
 /// What a policy saw at a decision, as columns over the ranks of the plan (policies::Observation without the plan).
 struct ObservationColumns {
-  std::int64_t iteration_ns = 0;                 ///< mean of the interval; 0 when none completed
-  std::vector<int> gpu;                          ///< [ranks], as are all columns below
-  std::vector<std::int64_t> compute_ns, exposed_ns, idle_ns;   ///< per iteration
-  std::vector<double> temperature_c, sm_clock_mhz, power_w;
-  std::vector<std::uint32_t> throttle_reasons;
-  std::vector<std::int64_t> memory_bytes;
-  std::vector<double> relative_score, individual_score;
-  std::vector<int> lost_gpus;                    ///< empty: no loss
+    std::int64_t iteration_ns = 0;                              ///< mean of the interval; 0 when none completed
+    std::vector<int> gpu;                                       ///< [ranks], as are all columns below
+    std::vector<std::int64_t> compute_ns, exposed_ns, idle_ns;  ///< per iteration
+    std::vector<double> temperature_c, sm_clock_mhz, power_w;
+    std::vector<std::uint32_t> throttle_reasons;
+    std::vector<std::int64_t> memory_bytes;
+    std::vector<double> relative_score, individual_score;
+    std::vector<int> lost_gpus;  ///< empty: no loss
 };
 
 struct DecisionCandidate {
-  std::string kind;                              ///< "keep", "wait-for-replacement", ...
-  std::string why;
+    std::string kind;  ///< "keep", "wait-for-replacement", ...
+    std::string why;
 };
 
 struct DecisionEvent {
-  std::int64_t time_ns = 0;
-  std::int64_t iteration = 0;                    ///< useful iterations trained so far
-  ObservationColumns observation;
-  std::vector<DecisionCandidate> candidates;
-  int chosen = 0;
+    std::int64_t time_ns = 0;
+    std::int64_t iteration = 0;  ///< useful iterations trained so far
+    ObservationColumns observation;
+    std::vector<DecisionCandidate> candidates;
+    int chosen = 0;
 };
 
 struct LogEvent {
-  enum class Severity : std::uint8_t { kInfo, kWarning, kError } severity = Severity::kInfo;
-  std::int64_t time_ns = 0;
-  std::string text;
+    enum class Severity : std::uint8_t { kInfo, kWarning, kError } severity = Severity::kInfo;
+    std::int64_t time_ns = 0;
+    std::string text;
 };
 
 struct LinkLoadEvent {
-  std::int64_t time_ns = 0;
-  std::string link;
-  double utilisation = 0.0;         ///< of the nominal bandwidth, averaged over the iteration, 0..1
+    std::int64_t time_ns = 0;
+    std::string link;
+    double utilisation = 0.0;  ///< of the nominal bandwidth, averaged over the iteration, 0..1
 };
 
 /// Sum over one GPU's run, for the list of the slowest.
 struct GpuSummary {
-  int gpu = 0;
-  double mean_speed = 1.0;          ///< compute speed over nominal, time-weighted
-  double min_speed = 1.0;
-  double max_temperature_c = 0.0;
+    int gpu = 0;
+    double mean_speed = 1.0;  ///< compute speed over nominal, time-weighted
+    double min_speed = 1.0;
+    double max_temperature_c = 0.0;
 };
 
 /// One disturbance of the scenario (generated ones included), as far as reports need it.
 struct DisturbanceFacts {
-  std::string name;
-  std::string kind;                      ///< `kind_of` its cause
-  std::int64_t start_ns = 0;
-  std::int64_t duration_ns = -1;         ///< -1: to the end of the run, or until repaired
+    std::string name;
+    std::string kind;  ///< `kind_of` its cause
+    std::int64_t start_ns = 0;
+    std::int64_t duration_ns = -1;  ///< -1: to the end of the run, or until repaired
 };
 
 /// `nodes` equal nodes; GPUs are numbered node by node in the order of the groups.
 struct TopologyGroup {
-  int nodes = 0;
-  int gpus_per_node = 0;
-  std::string gpu;                       ///< type
+    int nodes = 0;
+    int gpus_per_node = 0;
+    std::string gpu;  ///< type
 };
 
-/// All that a sink, and a reader of the record, needs to know before the first event. Stands alone: no scenario is parsed
-/// again to read a record. `make_run_header` (scenarios/record/run_header.h) fills it.
+/// All that a sink, and a reader of the record, needs to know before the first event. Stands alone: no scenario is
+/// parsed again to read a record. `make_run_header` (scenarios/record/run_header.h) fills it.
 struct RunHeader {
-  std::string scenario;                  ///< name
-  std::string scenario_yaml;             ///< resolved, with generated disturbances; parsing it gives the scenario back
-  std::string policy;
-  std::uint64_t seed = 1;
-  std::int64_t planned_iterations = 0;   ///< 0: the run goes by time
-  std::int64_t planned_ns = 0;           ///< 0: the run goes by iterations
-  std::int64_t telemetry_period_ns = 0;
-  std::int64_t tokens_per_iteration = 0;
-  std::int64_t healthy_iteration_ns = 0; ///< best initial plan with every GPU and link healthy: the base of goodput
-  double model_flops = 0.0;              ///< per iteration (numerator of MFU)
-  double hardware_flops = 0.0;           ///< per iteration with recomputation
-  double peak_flops_per_second = 0.0;    ///< of the plan's GPUs
-  std::vector<TopologyGroup> node_groups;
-  int nodes_per_rack = 1;
-  Plan plan;                             ///< initial
-  std::vector<DisturbanceFacts> disturbances;
+    std::string scenario;       ///< name
+    std::string scenario_yaml;  ///< resolved, with generated disturbances; parsing it gives the scenario back
+    std::string policy;
+    std::uint64_t seed = 1;
+    std::int64_t planned_iterations = 0;  ///< 0: the run goes by time
+    std::int64_t planned_ns = 0;          ///< 0: the run goes by iterations
+    std::int64_t telemetry_period_ns = 0;
+    std::int64_t tokens_per_iteration = 0;
+    std::int64_t healthy_iteration_ns = 0;  ///< best initial plan with every GPU and link healthy: the base of goodput
+    double model_flops = 0.0;               ///< per iteration (numerator of MFU)
+    double hardware_flops = 0.0;            ///< per iteration with recomputation
+    double peak_flops_per_second = 0.0;     ///< of the plan's GPUs
+    std::vector<TopologyGroup> node_groups;
+    int nodes_per_rack = 1;
+    Plan plan;  ///< initial
+    std::vector<DisturbanceFacts> disturbances;
 };
 
 struct RunFooter {
-  bool complete = true;                  ///< false: interrupted
-  std::int64_t wall_ns = 0;
-  std::int64_t decisions = 0;
-  std::int64_t switches = 0;
-  std::vector<GpuSummary> gpus;          ///< [cluster GPUs]
+    bool complete = true;  ///< false: interrupted
+    std::int64_t wall_ns = 0;
+    std::int64_t decisions = 0;
+    std::int64_t switches = 0;
+    std::vector<GpuSummary> gpus;  ///< [cluster GPUs]
 };
 
 class RunSink {
- public:
-  virtual ~RunSink() = default;
-  virtual void begin(const RunHeader&) {}
-  virtual void iteration(const IterationEvent&) {}
-  virtual void telemetry(const TelemetryEvent&) {}
-  virtual void disturbance(const DisturbanceEvent&) {}
-  virtual void pause(const PauseEvent&) {}
-  virtual void decision(const DecisionEvent&) {}
-  virtual void link_load(const LinkLoadEvent&) {}
-  virtual void log(const LogEvent&) {}
-  /// Operations of one iteration, only for runs recorded at that level.
-  virtual void operations(std::int64_t /*iteration*/, std::int64_t /*start_ns*/, const std::vector<TimelineEntry>&) {}
-  virtual void end(const RunFooter&) {}
+  public:
+    virtual ~RunSink() = default;
+    virtual void begin(const RunHeader&) {}
+    virtual void iteration(const IterationEvent&) {}
+    virtual void telemetry(const TelemetryEvent&) {}
+    virtual void disturbance(const DisturbanceEvent&) {}
+    virtual void pause(const PauseEvent&) {}
+    virtual void decision(const DecisionEvent&) {}
+    virtual void link_load(const LinkLoadEvent&) {}
+    virtual void log(const LogEvent&) {}
+    /// Operations of one iteration, only for runs recorded at that level.
+    virtual void operations(std::int64_t /*iteration*/, std::int64_t /*start_ns*/, const std::vector<TimelineEntry>&) {}
+    virtual void end(const RunFooter&) {}
 };
 
 /// Forwards every event to several sinks, in order. They must outlive it.
 class SinkList final : public RunSink {
- public:
-  explicit SinkList(std::vector<RunSink*> sinks) : sinks_(std::move(sinks)) {}
-  void begin(const RunHeader& event) override { for (RunSink* sink : sinks_) sink->begin(event); }
-  void iteration(const IterationEvent& event) override { for (RunSink* sink : sinks_) sink->iteration(event); }
-  void telemetry(const TelemetryEvent& event) override { for (RunSink* sink : sinks_) sink->telemetry(event); }
-  void disturbance(const DisturbanceEvent& event) override { for (RunSink* sink : sinks_) sink->disturbance(event); }
-  void pause(const PauseEvent& event) override { for (RunSink* sink : sinks_) sink->pause(event); }
-  void decision(const DecisionEvent& event) override { for (RunSink* sink : sinks_) sink->decision(event); }
-  void link_load(const LinkLoadEvent& event) override { for (RunSink* sink : sinks_) sink->link_load(event); }
-  void log(const LogEvent& event) override { for (RunSink* sink : sinks_) sink->log(event); }
-  void operations(std::int64_t iteration, std::int64_t start_ns, const std::vector<TimelineEntry>& entries) override {
-    for (RunSink* sink : sinks_) sink->operations(iteration, start_ns, entries);
-  }
-  void end(const RunFooter& event) override { for (RunSink* sink : sinks_) sink->end(event); }
+  public:
+    explicit SinkList(std::vector<RunSink*> sinks) : sinks_(std::move(sinks)) {}
+    void begin(const RunHeader& event) override {
+        for (RunSink* sink : sinks_) sink->begin(event);
+    }
+    void iteration(const IterationEvent& event) override {
+        for (RunSink* sink : sinks_) sink->iteration(event);
+    }
+    void telemetry(const TelemetryEvent& event) override {
+        for (RunSink* sink : sinks_) sink->telemetry(event);
+    }
+    void disturbance(const DisturbanceEvent& event) override {
+        for (RunSink* sink : sinks_) sink->disturbance(event);
+    }
+    void pause(const PauseEvent& event) override {
+        for (RunSink* sink : sinks_) sink->pause(event);
+    }
+    void decision(const DecisionEvent& event) override {
+        for (RunSink* sink : sinks_) sink->decision(event);
+    }
+    void link_load(const LinkLoadEvent& event) override {
+        for (RunSink* sink : sinks_) sink->link_load(event);
+    }
+    void log(const LogEvent& event) override {
+        for (RunSink* sink : sinks_) sink->log(event);
+    }
+    void operations(std::int64_t iteration, std::int64_t start_ns, const std::vector<TimelineEntry>& entries) override {
+        for (RunSink* sink : sinks_) sink->operations(iteration, start_ns, entries);
+    }
+    void end(const RunFooter& event) override {
+        for (RunSink* sink : sinks_) sink->end(event);
+    }
 
- private:
-  std::vector<RunSink*> sinks_;
+  private:
+    std::vector<RunSink*> sinks_;
 };
 
 }  // namespace headway::scenarios

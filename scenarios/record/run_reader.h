@@ -22,16 +22,16 @@ struct RecordStatus {
     std::string problem;     ///< "run.jsonl:17: ..."; empty for a complete record
 };
 
-/// Reads a run record line by line and hands its events to a sink, as the run did: the telemetry of a GPU is whole again,
-/// `begin` comes once and `end` only from a footer. Memory does not grow with the record.
+/// Reads a run record line by line and hands its events to a sink, as the run did: the telemetry of a GPU is whole
+/// again, `begin` comes once and `end` only from a footer. Memory does not grow with the record.
 class RecordReader {
   public:
     /// Throws ConfigError when the file cannot be opened.
     explicit RecordReader(std::filesystem::path file);
     ~RecordReader();
 
-    /// Delivers every line that is there; call again to follow a record that is still written. A last line without its end
-    /// counts as not yet written. After damage nothing more is delivered.
+    /// Delivers every line that is there; call again to follow a record that is still written. A last line without its
+    /// end counts as not yet written. After damage nothing more is delivered.
     RecordStatus poll(RunSink& sink);
 
     /// What the header said; absent until it was read.

@@ -33,15 +33,16 @@ Provenance current_provenance(const std::string& program);
 struct RecordOptions {
     RecordLevel level = RecordLevel::kIterations;
     Provenance provenance;
-    /// Telemetry and link load are thinned to stay near this size: each time an eighth of it is used up, the sample period
-    /// doubles (the record states the period). Values that moved less than a sensor's own resolution are left out.
+    /// Telemetry and link load are thinned to stay near this size: each time an eighth of it is used up, the sample
+    /// period doubles (the record states the period). Values that moved less than a sensor's own resolution are left
+    /// out.
     std::int64_t sample_budget_bytes = 96'000'000;
 };
 
-/// Writes a run record (`*.run.jsonl`, JSON Lines; format: scenarios/record/README.md) under its final name while the run goes
-/// on; a record that was not ended has no footer. The file is created by `begin`, so a run that never starts leaves nothing.
-/// Throws std::runtime_error naming the file when it cannot be written or another writer holds it, std::invalid_argument for
-/// a value that is not finite.
+/// Writes a run record (`*.run.jsonl`, JSON Lines; format: scenarios/record/README.md) under its final name while the
+/// run goes on; a record that was not ended has no footer. The file is created by `begin`, so a run that never starts
+/// leaves nothing. Throws std::runtime_error naming the file when it cannot be written or another writer holds it,
+/// std::invalid_argument for a value that is not finite.
 class RecordWriter final : public RunSink {
   public:
     explicit RecordWriter(std::filesystem::path file, RecordOptions options = {});

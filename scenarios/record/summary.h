@@ -22,8 +22,9 @@ struct TimeFractions {
     double recovery = 0.0;
 };
 
-/// What one disturbance cost: `slowed` (its share in the excess of iterations) + `paused` (from the last completed iteration
-/// until training went on) + `repeated` (iterations trained again, without what other disturbances cost in them).
+/// What one disturbance cost: `slowed` (its share in the excess of iterations) + `paused` (from the last completed
+/// iteration until training went on) + `repeated` (iterations trained again, without what other disturbances cost in
+/// them).
 struct DisturbanceCost {
     std::string name;
     std::string kind;
@@ -60,16 +61,16 @@ struct RunSummary {
     std::int64_t iterations_lost = 0;
     std::int64_t wall_ns = 0;
     std::int64_t healthy_iteration_ns = 0;
-    double iteration_mean_s = 0.0;          ///< over completed iterations, pauses not included; 0 when there is none
-    double iteration_p50_s = 0.0;           ///< nearest rank: at least half of the iterations took no longer
+    double iteration_mean_s = 0.0;  ///< over completed iterations, pauses not included; 0 when there is none
+    double iteration_p50_s = 0.0;   ///< nearest rank: at least half of the iterations took no longer
     double iteration_p95_s = 0.0;
-    double tokens_per_s = 0.0;              ///< useful tokens over wall time
-    double tflops_per_gpu = 0.0;            ///< while iterating, recomputation included: what Megatron-LM prints
-    double model_tflops_per_gpu = 0.0;      ///< while iterating, without recomputation
-    double mfu = 0.0;                       ///< model FLOPs while iterating over the peak of the plan's GPUs
-    double goodput = 0.0;                   ///< useful tokens per second over those of the healthy initial plan
+    double tokens_per_s = 0.0;          ///< useful tokens over wall time
+    double tflops_per_gpu = 0.0;        ///< while iterating, recomputation included: what Megatron-LM prints
+    double model_tflops_per_gpu = 0.0;  ///< while iterating, without recomputation
+    double mfu = 0.0;                   ///< model FLOPs while iterating over the peak of the plan's GPUs
+    double goodput = 0.0;               ///< useful tokens per second over those of the healthy initial plan
     TimeFractions time_share;
-    std::int64_t checkpoint_ns = 0;         ///< parts of recovery
+    std::int64_t checkpoint_ns = 0;  ///< parts of recovery
     std::int64_t loss_ns = 0;
     std::int64_t switch_ns = 0;
     std::int64_t repeated_ns = 0;
@@ -118,8 +119,8 @@ class SummarySink final : public RunSink {
     std::vector<DisturbanceCost> costs_;
 };
 
-/// Summary of a record, and how far it could be read. Throws ConfigError with the reader's message when not even the header
-/// could be read.
+/// Summary of a record, and how far it could be read. Throws ConfigError with the reader's message when not even the
+/// header could be read.
 struct RecordSummary {
     RunSummary summary;
     std::string problem;  ///< empty for a complete record

@@ -19,9 +19,9 @@ struct ValidationRow {
 struct ValidationTable {
     std::string file;
     std::vector<ValidationRow> rows;
-    std::optional<double> mape;  ///< mean absolute error
-    std::optional<double> worst; ///< largest absolute error
-    std::optional<double> bias;  ///< mean signed error
+    std::optional<double> mape;   ///< mean absolute error
+    std::optional<double> worst;  ///< largest absolute error
+    std::optional<double> bias;   ///< mean signed error
     std::optional<double> kendall_tau;
 };
 
@@ -30,9 +30,9 @@ struct ValidationReport {
     std::optional<double> mape;  ///< over all rows of all tables
 };
 
-/// {"tables":[{"file","rows":[{"id","measured","predicted","error"}],"mape","worst","bias","kendall_tau"}],"mape"} on one line;
-/// a row that cannot be expressed has "predicted":null, "error":null and "reason". Throws std::invalid_argument for a figure
-/// that is not finite.
+/// {"tables":[{"file","rows":[{"id","measured","predicted","error"}],"mape","worst","bias","kendall_tau"}],"mape"} on
+/// one line; a row that cannot be expressed has "predicted":null, "error":null and "reason". Throws
+/// std::invalid_argument for a figure that is not finite.
 std::string validation_json(const ValidationReport& report);
 
 }  // namespace headway::scenarios
