@@ -57,7 +57,7 @@ const std::vector<Library>& libraries() {
         {"yaml-cpp", {"yaml-cpp/"}, {"scenarios/"}},
         {"JSON", {"nlohmann/"}, {"scenarios/record/", "backend/checkpoint/", "tests/"}},
         {"Eigen", {"Eigen/"}, {"policies/", "tests/policies/"}},
-        {"SimGrid", {"simgrid/", "xbt/", "xbt.h", "smpi/"}, {"sim/", "tests/sim/"}},
+        {"SimGrid", {"simgrid/", "xbt/", "xbt.h", "smpi/"}, {"sim/network/", "tests/sim/network/"}},  // the one adapter
         {"CLI11", {"CLI/"}, {"cli/"}},
         {"CBLAS", {"cblas"}, {"backend/host/"}},
         {"Gloo", {"gloo/"}, {"backend/host/"}},
