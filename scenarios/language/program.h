@@ -1,42 +1,73 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <vector>
 
 #include "scenarios/language/plan.h"
 
-/// Programs: what one rank does in one iteration, in order. The simulator, the contention-free evaluator and the real backend
-/// execute the same programs; this is the only schedule generator.
+/// Programs: what one rank does in one iteration, in order. The simulator, the contention-free evaluator and the real
+/// backend execute the same programs; this is the only schedule generator.
 namespace headway::scenarios {
 
 enum class Op : std::uint8_t {
-  kForward,             ///< of `micro_batch` through `chunk`
-  kBackward,            ///< input and weight gradient together
-  kBackwardInput,       ///< zero-bubble: input gradient only (B)
-  kBackwardWeight,      ///< zero-bubble: weight gradient only (W)
-  kSendActivation,      ///< to the next virtual stage
-  kReceiveActivation,
-  kSendGradient,        ///< to the previous virtual stage
-  kReceiveGradient,
-  kReduceGradients,     ///< of `chunk` over the replicas (all-reduce, or reduce-scatter with a distributed optimizer)
-  kReduceTiedEmbedding, ///< first and last stage add up the gradient of the shared embedding
-  kOptimizerStep,       ///< with the global gradient norm
-  kGatherParameters,    ///< distributed optimizer: all-gather of updated parameters over the replicas
+    kForward,            ///< of `micro_batch` through `chunk`
+    kBackward,           ///< input and weight gradient together
+    kBackwardInput,      ///< zero-bubble: input gradient only (B)
+    kBackwardWeight,     ///< zero-bubble: weight gradient only (W)
+    kSendActivation,     ///< of `micro_batch`, output of `chunk`, to the next virtual stage
+    kReceiveActivation,  ///< input of `chunk`, from the previous virtual stage
+    kSendGradient,       ///< gradient of the input of `chunk`, to the previous virtual stage
+    kReceiveGradient,    ///< gradient of the output of `chunk`, from the next virtual stage
+    kReduceGradients,    ///< of `chunk` over the replicas (all-reduce, or reduce-scatter with a distributed optimizer)
+    kReduceTiedEmbedding,  ///< first and last stage of a replica add up the gradient of the shared embedding
+    kOptimizerStep,        ///< begins with the global gradient norm, so it waits for every rank's gradients
+    kGatherParameters,     ///< of `chunk`, distributed optimizer: all-gather of updated parameters over the replicas
 };
 
+/// "forward", "send_activation", ...: for traces and messages.
+const char* name_of(Op op);
+constexpr bool is_compute(Op op) {
+    return op <= Op::kBackwardWeight;
+}
+constexpr bool is_message(Op op) {
+    return op >= Op::kSendActivation && op <= Op::kReceiveGradient;
+}
+
 struct Instruction {
-  Op op = Op::kForward;
-  std::int16_t chunk = 0;        ///< of this stage, 0..virtual_pipeline-1
-  std::int32_t micro_batch = 0;  ///< of this replica; 0 where it has no meaning
-  bool operator==(const Instruction&) const = default;
+    Op op = Op::kForward;
+    std::int16_t chunk = 0;        ///< of this stage, 0..virtual_pipeline-1
+    std::int32_t micro_batch = 0;  ///< of this replica; 0 where it has no meaning
+    bool operator==(const Instruction&) const = default;
 };
 
 using Program = std::vector<Instruction>;
 
-/// Program of every rank of `stage` in a replica that trains `micro_batches` micro-batches (ranks of one worker run the same
-/// program). Sources: GPipe (Huang et al. 2019); 1F1B (Narayanan et al. 2019); interleaved 1F1B (Narayanan et al. 2021);
-/// zero-bubble ZB-H1 (Qi et al. 2023). Throws std::invalid_argument when the schedule cannot be built
-/// (interleaving needs micro_batches to be a multiple of the stages).
+/// Program of every rank of `stage` in a replica that trains `micro_batches` micro-batches (ranks of one worker run the
+/// same program).
+///
+/// Neighbouring messages (no compute between them) are issued together as one group, as Megatron's
+/// send_forward_recv_backward does. With groups that block until all their messages are through, no program deadlocks;
+/// the interleaved schedule needs a forward and the backward after it between two groups for that, and gets them unless
+/// `overlap_pipeline_comm` is on. Gradient reduction and
+/// parameter gathering are in the program when the layout has more than one data or context rank. With
+/// `overlap_grad_reduce` a chunk's reduction stands right after the last backward of the chunk and runs beside what
+/// follows, otherwise all stand at the end. With `overlap_param_gather` gathering stands at the start, for the
+/// parameters of the previous step, and runs beside the first forwards; otherwise it follows the optimizer step.
+///
+/// Sources: GPipe (Huang et al. 2019); 1F1B (Narayanan et al. 2019); interleaved 1F1B (Narayanan et al. 2021, in the
+/// order of Megatron-LM); zero-bubble ZB-H1 (Qi et al. 2023: weight gradients trail by the stage's number). Throws
+/// std::invalid_argument when the schedule cannot be built: interleaving needs more than one stage and a number of
+/// micro-batches that is a multiple of the stages; the other schedules have one chunk a stage.
 Program make_program(const Layout& layout, bool tied_embedding, int stage, int micro_batches);
+
+/// The same without messages, reductions and optimizer: forwards and backwards in the order of the schedule.
+Program compute_order(const Layout& layout, int stage, int micro_batches);
+
+/// Micro-batches whose activations `stage` holds, per chunk, at the moment when it holds most: from the start of a
+/// forward to the end of its backward (zero-bubble: of its weight gradient). `weights` [virtual_pipeline] says how much
+/// one micro-batch of each chunk counts (bytes, layers); empty: all the same. The first such moment is taken.
+std::vector<int> in_flight_at_peak(const Layout& layout, int stage, int micro_batches,
+                                   std::span<const double> weights = {});
 
 }  // namespace headway::scenarios
