@@ -42,15 +42,28 @@ struct GpuType {
 
 enum class FabricKind { kNvlink, kXgmi, kPcie, kInfiniband, kRoce, kSlingshot, kOmniPath, kEthernet };
 
+/// One of the ways in which NCCL moves data. Low-latency protocols carry a flag with the data and so need no synchronisation.
+struct FabricProtocol {
+  Duration start;                    ///< once a collective: launch and first touch (fabrics inside a node; 0 for networks)
+  Duration hop;                      ///< one step of a ring or tree between neighbours
+  Duration message;                  ///< each further message of an exchange with many ranks of other nodes (networks)
+  BytesPerSecond limit;              ///< most that one NIC carries under this protocol; 0: no limit of its own
+  bool operator==(const FabricProtocol&) const = default;
+};
+
 /// One kind of link: between the GPUs of a node (bandwidth a GPU and direction) or from a NIC to its leaf switch
 /// (bandwidth a NIC and direction).
 struct Fabric {
   std::string name;
   FabricKind kind = FabricKind::kNvlink;
   BytesPerSecond bandwidth;          ///< line rate, one direction
-  Duration latency;                  ///< of one hop, as a collective step sees it
-  double efficiency = 1.0;           ///< share of the line rate that large messages reach
-  Bytes half_bandwidth_message;      ///< message a step at which half of that is reached
+  double efficiency = 1.0;           ///< share of the line rate that large messages of a ring reach
+  double all_to_all_efficiency = 1.0;  ///< share that an exchange of everybody with everybody reaches
+  FabricProtocol low_latency;        ///< NCCL's LL: a flag per 4 bytes
+  FabricProtocol low_latency_128;    ///< NCCL's LL128: a flag per 120 bytes
+  FabricProtocol simple;             ///< NCCL's Simple: whole buffers
+  BytesPerSecond copy;               ///< pace of a collective's pass over the buffer in GPU memory (fabrics inside a node)
+  bool reduces_in_switch = false;    ///< the switch adds up (NVLink SHARP), for all-reduce inside a node
   bool operator==(const Fabric&) const = default;
 };
 
