@@ -53,6 +53,9 @@ public:
     bool one_rank_a_node() const { return shape_.ranks_per_node == 1; }
 
     double wire(double share) const { return node_.fabric.bandwidth.value * node_.fabric.efficiency * share; }
+    double wire_of_pairs(double share, bool everybody) const {
+        return everybody ? node_.fabric.bandwidth.value * node_.fabric.all_to_all_efficiency * share : wire(share);
+    }
     double copy(double share) const { return node_.fabric.copy.value * share; }
     double network(const ProtocolChoice& choice, double share) const {
         return limited(node_.network.bandwidth.value * node_.network.efficiency * share, choice) * nics_;
@@ -123,7 +126,7 @@ double pairs_seconds(Collective collective, double bytes, const GroupShape& shap
     const double part = everybody ? bytes / shape.ranks() : bytes;
     const double latency =
         choice.inside.start.s() + near * choice.inside.hop.s() + far * choice.across.message.s();
-    double transfer = near > 0 ? near * part / links.wire(choice.share) : 0.0;
+    double transfer = near > 0 ? near * part / links.wire_of_pairs(choice.share, everybody) : 0.0;
     if (far > 0)
         transfer = std::max(transfer, far * part / (everybody ? links.all_to_all(choice) : links.message(choice)));
     return latency + transfer;

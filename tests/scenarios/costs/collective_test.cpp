@@ -111,6 +111,12 @@ TEST(Collective, AllToAllSendsWhatBelongsElsewhere) {
     EXPECT_NEAR(seconds(Collective::kAllToAll, kGiB, {.nodes = 2, .ranks_per_node = 8}, node), 0.5 * kGiB / 5e9, 1e-6);
 }
 
+TEST(Collective, AllToAllInsideANodeRunsAtItsOwnEfficiency) {
+    Node node = plain_node();
+    node.fabric.all_to_all_efficiency = 0.25;
+    EXPECT_NEAR(seconds(Collective::kAllToAll, kGiB, {.nodes = 1, .ranks_per_node = 8}, node), 7.0 / 8 * kGiB / 25e9, 1e-6);
+}
+
 TEST(Collective, OneRankCostsNothing) {
     for (Collective collective : kCollectives)
         EXPECT_EQ(collective_cost(collective, Bytes(kGiB), {}, node_with_latency()).time, Duration{}) << name_of(collective);
