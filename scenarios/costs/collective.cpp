@@ -40,6 +40,8 @@ double overlapped(double latency, double transfer) {
 class GroupLinks {
 public:
     GroupLinks(const GroupShape& shape, const Node& node) : shape_(shape), node_(node) {
+        if (node.fabric.mesh && node.gpus > 1 && shape.ranks_per_node > 1)
+            linked_ = std::min(1.0, (shape.ranks_per_node - 1.0) / (node.gpus - 1.0));
         if (shape.nodes == 1) return;
         if (node.nics < 1) throw std::invalid_argument("a group over several nodes needs a NIC in each");
         // A GPU of a node with more NICs than GPUs uses all of its own; with fewer, GPUs share.
@@ -52,9 +54,12 @@ public:
     bool one_node() const { return shape_.nodes == 1; }
     bool one_rank_a_node() const { return shape_.ranks_per_node == 1; }
 
-    double wire(double share) const { return node_.fabric.bandwidth.value * node_.fabric.efficiency * share; }
+    double wire(double share) const {
+        return node_.fabric.bandwidth.value * node_.fabric.efficiency * share * linked_;
+    }
     double wire_of_pairs(double share, bool everybody) const {
-        return everybody ? node_.fabric.bandwidth.value * node_.fabric.all_to_all_efficiency * share : wire(share);
+        return everybody ? node_.fabric.bandwidth.value * node_.fabric.all_to_all_efficiency * share * linked_
+                         : wire(share);
     }
     double copy(double share) const { return node_.fabric.copy.value * share; }
     double network(const ProtocolChoice& choice, double share) const {
@@ -76,6 +81,7 @@ private:
 
     const GroupShape& shape_;
     const Node& node_;
+    double linked_ = 1.0;               ///< share of a GPU's links that lead to members of the group
     double nics_ = 0.0;                 ///< that one group has to itself
     double nics_of_one_message_ = 0.0;  ///< that a single message of one group has to itself
 };
@@ -126,7 +132,9 @@ double pairs_seconds(Collective collective, double bytes, const GroupShape& shap
     const double part = everybody ? bytes / shape.ranks() : bytes;
     const double latency =
         choice.inside.start.s() + near * choice.inside.hop.s() + far * choice.across.message.s();
-    double transfer = near > 0 ? near * part / links.wire_of_pairs(choice.share, everybody) : 0.0;
+    double transfer = 0.0;
+    if (near > 0)
+        transfer = near * part / links.wire_of_pairs(choice.share, everybody) + bytes / 2.0 / links.copy(choice.share);
     if (far > 0)
         transfer = std::max(transfer, far * part / (everybody ? links.all_to_all(choice) : links.message(choice)));
     return latency + transfer;

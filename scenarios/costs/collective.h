@@ -34,8 +34,8 @@ struct CollectiveCost {
 /// `message` counts bytes as nccl-tests does: the buffer of a rank; for reduce-scatter its input and for all-gather its output
 /// (the gathered buffer). A send-receive passes the buffer to the next rank, all ranks at once: across nodes one message a node
 /// and direction, so a message between two stages is {.nodes = 2, .groups_per_node = ranks that send at once}. Zero for one
-/// rank. Grows with the message, with the nodes and, inside one node, with the ranks (across nodes more ranks a node may bring more
-/// NICs). Throws std::invalid_argument if a count in `shape` is < 1 or the message is negative.
+/// rank. Grows with the message, with the nodes and, inside one node with a switch, with the ranks (elsewhere more ranks a node may
+/// bring more NICs or more links). Throws std::invalid_argument if a count in `shape` is < 1 or the message is negative.
 CollectiveCost collective_cost(Collective collective, Bytes message, const GroupShape& shape, const Node& node);
 Duration collective_time(Collective collective, Bytes message, const GroupShape& shape, const Node& node);
 

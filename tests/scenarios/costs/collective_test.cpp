@@ -117,6 +117,14 @@ TEST(Collective, AllToAllInsideANodeRunsAtItsOwnEfficiency) {
     EXPECT_NEAR(seconds(Collective::kAllToAll, kGiB, {.nodes = 1, .ranks_per_node = 8}, node), 7.0 / 8 * kGiB / 25e9, 1e-6);
 }
 
+TEST(Collective, MeshOffersAGroupOnlyItsOwnLinks) {
+    Node node = plain_node();
+    node.fabric.mesh = true;
+    const auto time = [&](int ranks) { return seconds(Collective::kBroadcast, kGiB, {.nodes = 1, .ranks_per_node = ranks}, node); };
+    EXPECT_NEAR(time(8), kGiB / 100e9, 1e-8);
+    EXPECT_NEAR(time(2), 7.0 * kGiB / 100e9, 1e-8);
+}
+
 TEST(Collective, OneRankCostsNothing) {
     for (Collective collective : kCollectives)
         EXPECT_EQ(collective_cost(collective, Bytes(kGiB), {}, node_with_latency()).time, Duration{}) << name_of(collective);
