@@ -16,6 +16,7 @@ struct Layout {
   int data = 1;
   int context = 1;
   int virtual_pipeline = 1;            ///< chunks a stage; more than 1 only with kInterleaved
+  int zero_bubble_memory = 1;          ///< zero-bubble: activations a stage may hold, in units of what 1F1B holds at most (1 or 2)
   bool sequence_parallel = false;
   Schedule schedule = Schedule::kOneForwardOneBackward;
   Recompute recompute = Recompute::kNone;
