@@ -35,7 +35,13 @@ struct GpuType {
   Watts idle_power;
   Thermal thermal;
   // Fitted; see the catalogue for the tables they were fitted to.
-  double gemm_efficiency = 1.0;      ///< share of the peak that a large GEMM reaches
+  double gemm_efficiency = 1.0;      ///< share of the fp16/bf16 peak that the main loop of a GEMM reaches
+  double fp8_gemm_efficiency = 1.0;  ///< share of the fp8 peak
+  double gemm_depth_lost = 0.0;      ///< elements of the inner dimension that filling and draining a tile cost
+  double wave_quantisation = 1.0;    ///< 1: the last wave of tiles takes as long as a full one; 0: tiles are spread evenly
+  double unaligned_efficiency = 1.0; ///< of GEMMs and passes whose rows are no multiple of 16 bytes
+  double attention_forward_efficiency = 0.5;   ///< share of the peak that fused attention reaches
+  double attention_backward_efficiency = 0.5;
   double memory_efficiency = 1.0;    ///< share of the bandwidth that streaming kernels reach
   bool operator==(const GpuType&) const = default;
 };
