@@ -1,5 +1,6 @@
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -113,8 +114,16 @@ struct Disturbance {
   bool operator==(const Disturbance&) const = default;
 };
 
-/// "airflow", "node_loss", ...: the key in YAML and the family in evaluations.
+/// The key in YAML and the family in evaluations, in the order of the alternatives of `Cause`.
+inline constexpr std::array<const char*, std::variant_size_v<Cause>> kCauseKinds{
+    "airflow", "inlet", "power_cap", "co_tenant", "speed_factor", "link_bandwidth", "link_delay", "link_flap", "gpu_loss",
+    "node_loss", "node_arrival", "sequence_lengths", "jitter"};
+
+/// "airflow", "node_loss", ...
 const char* kind_of(const Cause& cause);
+
+/// "airflow of GPU 137", "loss of node 17": for reports, where the scenario gives no name.
+std::string default_name(const Cause& cause);
 
 /// Whether the cause takes GPUs away until they are repaired or replaced.
 bool is_loss(const Cause& cause);

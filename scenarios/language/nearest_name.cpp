@@ -33,6 +33,7 @@ std::size_t edit_distance(std::string_view a, std::string_view b) {
 
 std::string nearest_name(std::string_view word, const std::vector<std::string>& known) {
     std::string nearest;
+    if (word.size() > 200) return nearest;  // no name is that long
     std::size_t least = std::string::npos;
     for (const std::string& name : known) {
         const std::size_t distance = edit_distance(word, name);
@@ -48,6 +49,14 @@ std::string nearest_name(std::string_view word, const std::vector<std::string>& 
 std::string did_you_mean(std::string_view word, const std::vector<std::string>& known) {
     const std::string nearest = nearest_name(word, known);
     return nearest.empty() ? "" : " (did you mean '" + nearest + "'?)";
+}
+
+std::string suggestion(std::string_view word, const std::vector<std::string>& known) {
+    const std::string near = did_you_mean(word, known);
+    if (!near.empty() || known.empty()) return near;
+    std::string text = " (allowed: ";
+    for (std::size_t i = 0; i < known.size(); ++i) text += (i ? ", " : "") + known[i];
+    return text + ")";
 }
 
 }  // namespace headway::scenarios

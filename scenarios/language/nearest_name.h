@@ -13,4 +13,7 @@ std::string nearest_name(std::string_view word, const std::vector<std::string>& 
 /// " (did you mean 'pipeline'?)", or an empty string when no known name is near.
 std::string did_you_mean(std::string_view word, const std::vector<std::string>& known);
 
+/// The same; where no name is near, " (allowed: a, b, c)".
+std::string suggestion(std::string_view word, const std::vector<std::string>& known);
+
 }  // namespace headway::scenarios

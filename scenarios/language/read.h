@@ -27,6 +27,8 @@ class KeyPlaces {
     void add(const std::string& key, const std::string& place) { places_[key] = place; }
     /// Place of the key, or of the nearest section around it that was written; "" where nothing was.
     std::string at(const std::string& key) const;
+    /// Whether this very key was written.
+    bool knows(const std::string& key) const { return places_.count(key) > 0; }
     /// "straggler.yaml:14:9: job.micro_batch: MESSAGE".
     ConfigError error(const std::string& key, const std::string& message) const;
 
