@@ -52,13 +52,25 @@ void fields(V& v, GpuType& g) {
 }
 
 template <class V>
+void fields(V& v, FabricProtocol& p) {
+    v.field("start", p.start);
+    v.field("hop", p.hop);
+    v.field("message", p.message);
+    v.field("limit", p.limit);
+}
+
+template <class V>
 void fields(V& v, Fabric& f) {
     v.name(f.name);
     v.required("kind", f.kind);
     v.required("bandwidth", f.bandwidth, positive());
-    v.required("latency", f.latency);
     v.required("efficiency", f.efficiency, share_left());
-    v.required("half_bandwidth_message", f.half_bandwidth_message);
+    v.required("all_to_all_efficiency", f.all_to_all_efficiency, share_left());
+    v.required("low_latency", f.low_latency);
+    v.required("low_latency_128", f.low_latency_128);
+    v.required("simple", f.simple);
+    v.field("copy", f.copy);
+    v.field("reduces_in_switch", f.reduces_in_switch);
 }
 
 template <class V>

@@ -9,6 +9,17 @@
 namespace headway::scenarios {
 namespace {
 
+/// A visitor of the rates' field list: every family's ranges run from small to large.
+struct RateRangeCheck {
+    const KeyPlaces& places;
+    void field(const char*, std::optional<Duration>&, const Bounds&) {}
+    void field(const char* family, FamilyRate& rate) {
+        const std::string path = std::string("generate.") + family;
+        if (rate.severity_min > rate.severity_max) throw places.error(path + ".severity_min", format_value(rate.severity_min) + " is not allowed (at most severity_max, " + format_value(rate.severity_max) + ")");
+        if (rate.shortest > rate.longest) throw places.error(path + ".shortest", format_value(rate.shortest) + " is not allowed (at most longest, " + format_value(rate.longest) + ")");
+    }
+};
+
 /// Draws the disturbances that `generate` asks for and adds them after those of the scenario itself.
 void draw_generated(Scenario& scenario, const KeyPlaces& places) {
     if (!scenario.generate) return;
@@ -16,24 +27,9 @@ void draw_generated(Scenario& scenario, const KeyPlaces& places) {
     if (!rates.horizon && !scenario.run.time) throw places.error("generate", "'horizon' is missing (until when to draw, since the run has no time)");
     Duration end = rates.horizon.value_or(scenario.run.time.value_or(Duration{}));
     if (scenario.run.time) end = std::min(end, *scenario.run.time);
-    const auto check = [&](const char* key, const FamilyRate& rate) {
-        const std::string path = std::string("generate.") + key;
-        if (rate.severity_min > rate.severity_max) throw places.error(path + ".severity_min", "not allowed (at most severity_max)");
-        if (rate.shortest > rate.longest) throw places.error(path + ".shortest", "not allowed (at most longest)");
-    };
-    check("airflow", rates.airflow);
-    check("inlet", rates.inlet);
-    check("power_cap", rates.power_cap);
-    check("co_tenant", rates.co_tenant);
-    check("speed_factor", rates.speed_factor);
-    check("link_bandwidth", rates.link_bandwidth);
-    check("link_delay", rates.link_delay);
-    check("link_flap", rates.link_flap);
-    check("gpu_loss", rates.gpu_loss);
-    check("node_loss", rates.node_loss);
-    check("node_arrival", rates.node_arrival);
-    check("sequence_lengths", rates.sequence_lengths);
-    check("jitter", rates.jitter);
+    RateRangeCheck ranges{places};
+    DisturbanceRates checked = rates;
+    fields(ranges, checked);
     std::vector<Disturbance> drawn;
     try {
         drawn = generate_disturbances(rates, scenario, end);
