@@ -48,6 +48,12 @@ void fields(V& v, GpuType& g) {
     v.required("idle_power", g.idle_power);
     v.required("thermal", g.thermal);
     v.required("gemm_efficiency", g.gemm_efficiency, share_left());
+    v.required("fp8_gemm_efficiency", g.fp8_gemm_efficiency, share_left());
+    v.required("gemm_depth_lost", g.gemm_depth_lost);
+    v.required("wave_quantisation", g.wave_quantisation, share());
+    v.required("unaligned_efficiency", g.unaligned_efficiency, share_left());
+    v.required("attention_forward_efficiency", g.attention_forward_efficiency, share_left());
+    v.required("attention_backward_efficiency", g.attention_backward_efficiency, share_left());
     v.required("memory_efficiency", g.memory_efficiency, share_left());
 }
 
@@ -70,6 +76,7 @@ void fields(V& v, Fabric& f) {
     v.required("low_latency_128", f.low_latency_128);
     v.required("simple", f.simple);
     v.field("copy", f.copy);
+    v.field("mesh", f.mesh);
     v.field("reduces_in_switch", f.reduces_in_switch);
 }
 
@@ -77,9 +84,31 @@ template <class V>
 void fields(V& v, SoftwareStack& s) {
     v.name(s.name);
     v.required("flash_attention", s.flash_attention);
-    v.required("fused_kernels", s.fused_kernels);
-    v.required("kernel_launch", s.kernel_launch);
+    v.required("dropout", s.dropout);
+    v.required("kernel_gap", s.kernel_gap);
+    v.required("memory_traffic", s.memory_traffic, positive());
+    v.required("copies", s.copies);
+    v.required("cast_traffic", s.cast_traffic);
+    v.required("loss_traffic", s.loss_traffic);
+    v.required("pads_vocabulary", s.pads_vocabulary);
+    v.required("host_forward", s.host_forward);
+    v.required("host_backward", s.host_backward);
+    v.required("host_collective", s.host_collective);
+    v.required("host_unfused_softmax", s.host_unfused_softmax);
+    v.required("host_loss", s.host_loss);
+    v.required("host_message", s.host_message);
+    v.required("host_step", s.host_step);
     v.required("tensor_overlap", s.tensor_overlap, share());
+    v.required("input_gradient_overlap", s.input_gradient_overlap, share());
+    v.required("tensor_bandwidth", s.tensor_bandwidth, share_left());
+    v.required("collective_skew", s.collective_skew);
+    v.required("scatter_gather", s.scatter_gather);
+    v.required("gradient_exposed", s.gradient_exposed, share());
+    v.required("node_nics", s.node_nics);
+    v.required("shared_nic_efficiency", s.shared_nic_efficiency, share_left());
+    v.required("gradient_bytes", s.gradient_bytes, positive());
+    v.required("accumulation_bytes", s.accumulation_bytes);
+    v.required("optimizer_traffic", s.optimizer_traffic);
 }
 
 template <class V>
