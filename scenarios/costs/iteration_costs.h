@@ -27,13 +27,17 @@ struct MessageCosts {
   Duration overhead;        ///< host and protocol time included in both
 };
 
-/// Work at the end (or start) of the iteration, per stage.
+/// Work at the end (or start) of the iteration, per stage. Collectives are contention-free, over the ranks that hold the same
+/// parameters of the stage (replicas and context ranks), the node's other groups running theirs.
 struct StageCosts {
-  std::vector<Duration> reduce_gradients;  ///< [virtual_pipeline] contention-free, over the replicas of this stage's placement
-  std::vector<Bytes> reduce_bytes_per_rank;///< [virtual_pipeline] gradient bytes a rank contributes
-  Duration reduce_tied_embedding;          ///< 0 where the stage does not hold it
-  Duration gather_parameters;              ///< 0 without a distributed optimizer
-  Bytes gather_bytes_per_rank;
+  std::vector<Duration> reduce_gradients;    ///< [virtual_pipeline] all-reduce, or reduce-scatter with a distributed optimizer
+  std::vector<Duration> reduce_last_bucket;  ///< [virtual_pipeline] part that can only start after the chunk's last backward
+  std::vector<Bytes> reduce_bytes_per_rank;  ///< [virtual_pipeline] gradient bytes a rank contributes
+  std::vector<Duration> gather_parameters;   ///< [virtual_pipeline] 0 without a distributed optimizer
+  std::vector<Duration> gather_first_bucket; ///< [virtual_pipeline] part that the chunk's first forward waits for
+  std::vector<Bytes> gather_bytes_per_rank;  ///< [virtual_pipeline] parameter bytes of a rank, gathered
+  Duration reduce_tied_embedding;            ///< 0 where the stage does not hold it
+  Bytes tied_bytes_per_rank;
   Work optimizer;
 };
 
