@@ -61,7 +61,10 @@ public:
         return everybody ? node_.fabric.bandwidth.value * node_.fabric.all_to_all_efficiency * share * linked_
                          : wire(share);
     }
-    double copy(double share) const { return node_.fabric.copy.value * share; }
+    /// Time of a pass over `bytes` of GPU memory; none where the fabric states no pace.
+    double pass_seconds(double bytes, double share) const {
+        return node_.fabric.copy.value > 0.0 ? bytes / (node_.fabric.copy.value * share) : 0.0;
+    }
     double network(const ProtocolChoice& choice, double share) const {
         return limited(node_.network.bandwidth.value * node_.network.efficiency * share, choice) * nics_;
     }
@@ -103,7 +106,7 @@ double ring_seconds(Collective collective, double bytes, const GroupShape& shape
     const double latency = choice.inside.start.s() + (hops - across) * choice.inside.hop.s();
     const double inside = links.one_rank_a_node()
                               ? 0.0
-                              : on_each_wire / links.wire(choice.share) + bytes * passes / 2.0 / links.copy(choice.share);
+                              : on_each_wire / links.wire(choice.share) + links.pass_seconds(bytes * passes / 2.0, choice.share);
     if (links.one_node()) return latency + inside;
     return latency + overlapped(across * choice.across.hop.s(),
                                 std::max(inside, on_each_wire / links.network(choice, choice.share)));
@@ -116,7 +119,7 @@ double tree_seconds(double bytes, const GroupShape& shape, const GroupLinks& lin
     const double latency =
         choice.inside.start.s() + 2.0 * (shape.ranks_per_node - 1) * (choice.inside.hop.s() + chunk);
     const double inside =
-        links.one_rank_a_node() ? 0.0 : 2.0 * bytes / links.wire(share) + bytes / links.copy(share);
+        links.one_rank_a_node() ? 0.0 : 2.0 * bytes / links.wire(share) + links.pass_seconds(bytes, share);
     if (links.one_node()) return latency + inside;
     const int depth = std::bit_width(static_cast<unsigned>(shape.nodes - 1));  // ceil(log2(nodes))
     return latency + overlapped(2.0 * depth * (choice.across.hop.s() + 2.0 * chunk),
@@ -134,7 +137,7 @@ double pairs_seconds(Collective collective, double bytes, const GroupShape& shap
         choice.inside.start.s() + near * choice.inside.hop.s() + far * choice.across.message.s();
     double transfer = 0.0;
     if (near > 0)
-        transfer = near * part / links.wire_of_pairs(choice.share, everybody) + bytes / 2.0 / links.copy(choice.share);
+        transfer = near * part / links.wire_of_pairs(choice.share, everybody) + links.pass_seconds(bytes / 2.0, choice.share);
     if (far > 0)
         transfer = std::max(transfer, far * part / (everybody ? links.all_to_all(choice) : links.message(choice)));
     return latency + transfer;

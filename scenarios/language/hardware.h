@@ -68,7 +68,7 @@ struct Fabric {
   FabricProtocol low_latency;        ///< NCCL's LL: a flag per 4 bytes
   FabricProtocol low_latency_128;    ///< NCCL's LL128: a flag per 120 bytes
   FabricProtocol simple;             ///< NCCL's Simple: whole buffers
-  BytesPerSecond copy;               ///< pace of a collective's pass over the buffer in GPU memory (fabrics inside a node)
+  BytesPerSecond copy;               ///< pace of a collective's pass over the buffer in GPU memory (inside a node); 0: no pass
   /// No switch (cube mesh of V100, Infinity Fabric): a group of n of the node's g GPUs has only its own links, so (n-1)/(g-1) of
   /// the bandwidth.
   bool mesh = false;
