@@ -7,13 +7,10 @@
 
 namespace headway::policies {
 
-scenarios::DecisionEvent decision_event(const Decision& decision) {
-    scenarios::DecisionEvent event;
-    const Observation& seen = decision.observation;
-    event.time_ns = seen.now.ns();
-    event.iteration = decision.iteration;
-    scenarios::ObservationColumns& columns = event.observation;
-    columns.iteration_ns = seen.iteration.ns();
+namespace {
+
+scenarios::MeasuredColumns measured_columns(const Observation& seen) {
+    scenarios::MeasuredColumns columns;
     for (const RankObservation& rank : seen.ranks) {
         columns.gpu.push_back(rank.measured.gpu);
         columns.compute_ns.push_back(rank.measured.compute.ns());
@@ -24,10 +21,25 @@ scenarios::DecisionEvent decision_event(const Decision& decision) {
         columns.power_w.push_back(rank.measured.power_w);
         columns.throttle_reasons.push_back(rank.measured.throttle_reasons);
         columns.memory_bytes.push_back(rank.measured.memory_used_bytes);
-        columns.relative_score.push_back(rank.relative_score);
-        columns.individual_score.push_back(rank.individual_score);
     }
-    if (seen.loss) columns.lost_gpus = seen.loss->gpus;
+    for (const GroupMeasurement& group : seen.groups) {
+        columns.group_kind.push_back(static_cast<int>(group.kind));
+        columns.group_index.push_back(group.index);
+        columns.group_bytes_per_s.push_back(group.bus_bytes_per_second);
+    }
+    return columns;
+}
+
+}  // namespace
+
+scenarios::DecisionEvent decision_event(const Decision& decision) {
+    scenarios::DecisionEvent event;
+    const Observation& seen = decision.observation;
+    event.time_ns = seen.now.ns();
+    event.iteration = decision.iteration;
+    event.iteration_ns = seen.iteration.ns();
+    if (seen.loss) event.lost_gpus = seen.loss->gpus;
+    if (decision.candidates.size() > 1) event.measured = measured_columns(seen);
     for (const Candidate& candidate : decision.candidates) {
         event.candidates.push_back({name_of(candidate.kind), candidate.why});
     }

@@ -23,6 +23,7 @@ struct TimeShares {
     std::int64_t data_ns = 0;      ///< exposed gradient reduction and parameter gathering
     std::int64_t straggling_ns = 0;
     std::int64_t recovery_ns = 0;  ///< standing still and repeating lost work; zero for a useful iteration
+    bool operator==(const TimeShares&) const = default;
 };
 
 struct IterationEvent {
@@ -33,6 +34,7 @@ struct IterationEvent {
     TimeShares shares;
     std::vector<std::int64_t>
         disturbance_cost_ns;  ///< [disturbances of the scenario] this iteration's excess, by cause
+    bool operator==(const IterationEvent&) const = default;
 };
 
 /// One GPU's sensors; written when a value changed, at the scenario's telemetry period.
@@ -44,12 +46,14 @@ struct TelemetryEvent {
     double power_w = 0.0;
     double speed = 1.0;  ///< compute speed over nominal
     std::uint32_t throttle_reasons = 0;
+    bool operator==(const TelemetryEvent&) const = default;
 };
 
 struct DisturbanceEvent {
     std::int64_t time_ns = 0;
     int index = 0;  ///< into the scenario's disturbances
     bool begins = true;
+    bool operator==(const DisturbanceEvent&) const = default;
 };
 
 /// The job stands still: checkpoint save, recovery after a loss, switch. A loss pause begins where the last completed
@@ -62,43 +66,51 @@ struct PauseEvent {
     std::int64_t iterations_lost = 0;
     int disturbance = -1;  ///< the loss that caused it
     std::string what;      ///< "node 17 lost; waited 14400 s for its repair, reloaded the checkpoint of iteration 120"
+    bool operator==(const PauseEvent&) const = default;
 };
 
-/// What a policy saw at a decision, as columns over the ranks of the plan (policies::Observation without the plan).
-struct ObservationColumns {
-    std::int64_t iteration_ns = 0;                              ///< mean of the interval; 0 when none completed
-    std::vector<int> gpu;                                       ///< [ranks], as are all columns below
+/// What a policy was told at a decision, as columns over the ranks of the plan: the raw measurements of the interval,
+/// from which policies/observation builds the observation again. Left empty where there was nothing to choose.
+struct MeasuredColumns {
+    std::vector<int> gpu;                                       ///< [ranks], as are the columns below
     std::vector<std::int64_t> compute_ns, exposed_ns, idle_ns;  ///< per iteration
     std::vector<double> temperature_c, sm_clock_mhz, power_w;
     std::vector<std::uint32_t> throttle_reasons;
     std::vector<std::int64_t> memory_bytes;
-    std::vector<double> relative_score, individual_score;
-    std::vector<int> lost_gpus;  ///< empty: no loss
+    std::vector<int> group_kind, group_index;  ///< [groups]: 0 tensor, 1 pipeline, 2 data
+    std::vector<double> group_bytes_per_s;     ///< [groups] bus bandwidth
+    bool operator==(const MeasuredColumns&) const = default;
 };
 
 struct DecisionCandidate {
     std::string kind;  ///< "keep", "wait-for-replacement", ...
     std::string why;
+    bool operator==(const DecisionCandidate&) const = default;
 };
 
 struct DecisionEvent {
     std::int64_t time_ns = 0;
-    std::int64_t iteration = 0;  ///< useful iterations trained so far
-    ObservationColumns observation;
+    std::int64_t iteration = 0;     ///< useful iterations trained so far
+    std::int64_t iteration_ns = 0;  ///< mean of the interval; 0 when none completed
+    std::vector<int> lost_gpus;     ///< empty: no loss
+    MeasuredColumns measured;
     std::vector<DecisionCandidate> candidates;
     int chosen = 0;
+    bool operator==(const DecisionEvent&) const = default;
 };
 
 struct LogEvent {
     enum class Severity : std::uint8_t { kInfo, kWarning, kError } severity = Severity::kInfo;
     std::int64_t time_ns = 0;
     std::string text;
+    bool operator==(const LogEvent&) const = default;
 };
 
 struct LinkLoadEvent {
     std::int64_t time_ns = 0;
     std::string link;
     double utilisation = 0.0;  ///< of the nominal bandwidth, averaged over the iteration, 0..1
+    bool operator==(const LinkLoadEvent&) const = default;
 };
 
 /// Sum over one GPU's run, for the list of the slowest.
@@ -107,6 +119,7 @@ struct GpuSummary {
     double mean_speed = 1.0;  ///< compute speed over nominal, time-weighted
     double min_speed = 1.0;
     double max_temperature_c = 0.0;
+    bool operator==(const GpuSummary&) const = default;
 };
 
 /// One disturbance of the scenario (generated ones included), as far as reports need it.
@@ -115,6 +128,7 @@ struct DisturbanceFacts {
     std::string kind;  ///< `kind_of` its cause
     std::int64_t start_ns = 0;
     std::int64_t duration_ns = -1;  ///< -1: to the end of the run, or until repaired
+    bool operator==(const DisturbanceFacts&) const = default;
 };
 
 /// `nodes` equal nodes; GPUs are numbered node by node in the order of the groups.
@@ -122,6 +136,7 @@ struct TopologyGroup {
     int nodes = 0;
     int gpus_per_node = 0;
     std::string gpu;  ///< type
+    bool operator==(const TopologyGroup&) const = default;
 };
 
 /// All that a sink, and a reader of the record, needs to know before the first event. Stands alone: no scenario is
@@ -143,6 +158,7 @@ struct RunHeader {
     int nodes_per_rack = 1;
     Plan plan;  ///< initial
     std::vector<DisturbanceFacts> disturbances;
+    bool operator==(const RunHeader&) const = default;
 };
 
 struct RunFooter {
@@ -151,6 +167,7 @@ struct RunFooter {
     std::int64_t decisions = 0;
     std::int64_t switches = 0;
     std::vector<GpuSummary> gpus;  ///< [cluster GPUs]
+    bool operator==(const RunFooter&) const = default;
 };
 
 class RunSink {

@@ -90,6 +90,7 @@ class SummarySink final : public RunSink {
     void decision(const DecisionEvent& event) override;
     void end(const RunFooter& footer) override;
 
+    bool begun() const { return begun_; }
     /// Of what has been seen so far. Throws std::logic_error before `begin`.
     RunSummary summary() const;
 
@@ -118,6 +119,10 @@ class SummarySink final : public RunSink {
     std::vector<LostRange> lost_ranges_;
     std::vector<DisturbanceCost> costs_;
 };
+
+/// Smallest of `values` that at least `percent` % of them do not exceed (nearest rank). Throws std::invalid_argument
+/// for no values or a percentage outside 1..100.
+std::int64_t nearest_rank(std::vector<std::int64_t> values, int percent);
 
 /// Summary of a record, and how far it could be read. Throws ConfigError with the reader's message when not even the
 /// header could be read.

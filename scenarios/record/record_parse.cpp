@@ -1,0 +1,423 @@
+#include "scenarios/record/record_parse.h"
+
+#include <limits>
+#include <nlohmann/json.hpp>
+
+#include "scenarios/record/record_lines.h"
+
+namespace headway::scenarios {
+
+namespace {
+
+using Json = nlohmann::json;
+
+[[noreturn]] void reject_line(const std::string& what) {
+    throw RecordLineError(what);
+}
+
+const Json& json_member(const Json& object, const char* key) {
+    if (!object.is_object()) reject_line("an object was expected around '" + std::string(key) + "'");
+    const auto found = object.find(key);
+    if (found == object.end()) reject_line("'" + std::string(key) + "' is missing");
+    return *found;
+}
+
+/// Any integer type, double, bool or string; the record never mixes them.
+template <class T>
+T json_as(const Json& json, const char* key) {
+    if constexpr (std::is_same_v<T, bool>) {
+        if (json.is_boolean()) return json.get<bool>();
+        reject_line("'" + std::string(key) + "' is not true or false");
+    } else if constexpr (std::is_integral_v<T>) {
+        if (json.is_number_unsigned()) {
+            const auto value = json.get<std::uint64_t>();
+            if (value <= static_cast<std::uint64_t>(std::numeric_limits<T>::max())) return static_cast<T>(value);
+        } else if (json.is_number_integer() && std::is_signed_v<T>) {
+            const auto value = json.get<std::int64_t>();
+            if (value >= static_cast<std::int64_t>(std::numeric_limits<T>::min())) return static_cast<T>(value);
+        }
+        reject_line("'" + std::string(key) + "' is not a whole number in range");
+    } else if constexpr (std::is_same_v<T, double>) {
+        if (json.is_number()) return json.get<double>();
+        reject_line("'" + std::string(key) + "' is not a number");
+    } else {
+        if (json.is_string()) return json.get<std::string>();
+        reject_line("'" + std::string(key) + "' is not a text");
+    }
+}
+
+template <class T>
+void json_field(const Json& object, const char* key, T& into) {
+    into = json_as<T>(json_member(object, key), key);
+}
+
+const Json& json_list(const Json& object, const char* key) {
+    const Json& list = json_member(object, key);
+    if (!list.is_array()) reject_line("'" + std::string(key) + "' is not a list");
+    return list;
+}
+
+template <class T>
+void json_field(const Json& object, const char* key, std::vector<T>& into) {
+    into.clear();
+    for (const Json& item : json_list(object, key)) into.push_back(json_as<T>(item, key));
+}
+
+void check_columns(std::size_t a, std::size_t b, const char* what) {
+    if (a != b) reject_line("columns of different length in '" + std::string(what) + "'");
+}
+
+template <class Choice>
+Choice json_choice(const Json& object, const char* key, int count) {
+    const auto text = json_as<std::string>(json_member(object, key), key);
+    for (int i = 0; i < count; ++i) {
+        if (text == record_name(static_cast<Choice>(i))) return static_cast<Choice>(i);
+    }
+    reject_line("'" + std::string(key) + "': unknown value '" + text + "'");
+}
+
+void parse_header_fields(const Json& json, RunHeader& header, RecordLevel& level) {
+    const auto format = json.find("format");
+    if (format == json.end() || *format != kRecordFormat) reject_line("this is not a run record");
+    const auto version = json_as<std::int64_t>(json_member(json, "version"), "version");
+    if (version != kRecordVersion) {
+        reject_line("version " + std::to_string(version) +
+                    " of the run record cannot be read (this program reads version " + std::to_string(kRecordVersion) +
+                    ")");
+    }
+    json_field(json, "seed", header.seed);
+    json_field(json, "policy", header.policy);
+    try {
+        level = record_level(json_as<std::string>(json_member(json, "level"), "level"));
+    } catch (const std::invalid_argument& error) {
+        reject_line(error.what());
+    }
+    json_field(json, "planned_iterations", header.planned_iterations);
+    json_field(json, "planned_ns", header.planned_ns);
+    json_field(json, "telemetry_period_ns", header.telemetry_period_ns);
+    json_field(json, "tokens_per_iteration", header.tokens_per_iteration);
+    json_field(json, "healthy_iteration_ns", header.healthy_iteration_ns);
+    json_field(json, "model_flops", header.model_flops);
+    json_field(json, "hardware_flops", header.hardware_flops);
+    json_field(json, "peak_flops_per_second", header.peak_flops_per_second);
+}
+
+void parse_scenario_fields(const Json& json, RunHeader& header) {
+    json_field(json, "name", header.scenario);
+    json_field(json, "yaml", header.scenario_yaml);
+    for (const Json& item : json_list(json, "disturbances")) {
+        DisturbanceFacts& facts = header.disturbances.emplace_back();
+        json_field(item, "name", facts.name);
+        json_field(item, "kind", facts.kind);
+        json_field(item, "start_ns", facts.start_ns);
+        json_field(item, "duration_ns", facts.duration_ns);
+    }
+}
+
+/// Returns how many GPUs the cluster has.
+int parse_topology_fields(const Json& json, RunHeader& header) {
+    json_field(json, "nodes_per_rack", header.nodes_per_rack);
+    if (header.nodes_per_rack < 1) reject_line("'nodes_per_rack' is below 1");
+    std::int64_t gpus = 0;
+    for (const Json& item : json_list(json, "node_groups")) {
+        TopologyGroup& group = header.node_groups.emplace_back();
+        json_field(item, "nodes", group.nodes);
+        json_field(item, "gpus_per_node", group.gpus_per_node);
+        json_field(item, "gpu", group.gpu);
+        if (group.nodes < 0 || group.gpus_per_node < 1) reject_line("'node_groups' holds an impossible count");
+        gpus += static_cast<std::int64_t>(group.nodes) * group.gpus_per_node;
+        if (gpus > 100'000'000) reject_line("'node_groups' holds an impossible count");
+    }
+    const Json& plan = json_member(json, "plan");
+    Layout& layout = header.plan.layout;
+    json_field(plan, "tensor", layout.tensor);
+    json_field(plan, "pipeline", layout.pipeline);
+    json_field(plan, "data", layout.data);
+    json_field(plan, "context", layout.context);
+    json_field(plan, "virtual_pipeline", layout.virtual_pipeline);
+    json_field(plan, "sequence_parallel", layout.sequence_parallel);
+    layout.schedule = json_choice<Schedule>(plan, "schedule", 4);
+    layout.recompute = json_choice<Recompute>(plan, "recompute", 3);
+    json_field(plan, "distributed_optimizer", layout.distributed_optimizer);
+    json_field(plan, "overlap_grad_reduce", layout.overlap_grad_reduce);
+    json_field(plan, "overlap_param_gather", layout.overlap_param_gather);
+    json_field(plan, "overlap_tensor_comm", layout.overlap_tensor_comm);
+    json_field(plan, "overlap_pipeline_comm", layout.overlap_pipeline_comm);
+    json_field(plan, "gpu_of_rank", header.plan.gpu_of_rank);
+    json_field(plan, "layers_of_virtual_stage", header.plan.layers_of_virtual_stage);
+    json_field(plan, "micro_batches_of_replica", header.plan.micro_batches_of_replica);
+    for (const int degree : {layout.tensor, layout.pipeline, layout.data, layout.context, layout.virtual_pipeline}) {
+        if (degree < 1) reject_line("'plan' holds a degree below 1");
+    }
+    const std::int64_t ranks = static_cast<std::int64_t>(header.plan.gpu_of_rank.size());
+    std::int64_t product = 1;
+    for (const int degree : {layout.tensor, layout.pipeline, layout.data, layout.context}) {
+        product = std::min<std::int64_t>(product * degree, 1'000'000'000);
+    }
+    if (product != ranks) reject_line("'gpu_of_rank' does not have a GPU for every rank");
+    for (const int gpu : header.plan.gpu_of_rank) {
+        if (gpu < 0 || gpu >= gpus) reject_line("'gpu_of_rank' names a GPU that does not exist");
+    }
+    return static_cast<int>(gpus);
+}
+
+IterationEvent parse_iteration(const Json& json, std::size_t disturbances) {
+    IterationEvent event;
+    json_field(json, "index", event.index);
+    json_field(json, "start_ns", event.start_ns);
+    json_field(json, "duration_ns", event.duration_ns);
+    json_field(json, "repeats", event.repeats);
+    json_field(json, "compute_ns", event.shares.compute_ns);
+    json_field(json, "bubble_ns", event.shares.bubble_ns);
+    json_field(json, "tensor_ns", event.shares.tensor_ns);
+    json_field(json, "pipeline_ns", event.shares.pipeline_ns);
+    json_field(json, "data_ns", event.shares.data_ns);
+    json_field(json, "straggling_ns", event.shares.straggling_ns);
+    json_field(json, "recovery_ns", event.shares.recovery_ns);
+    event.disturbance_cost_ns.assign(disturbances, 0);
+    for (const Json& pair : json_list(json, "disturbance_cost_ns")) {
+        if (!pair.is_array() || pair.size() != 2) reject_line("'disturbance_cost_ns' is not a list of pairs");
+        const auto index = json_as<std::size_t>(pair[0], "disturbance_cost_ns");
+        if (index >= disturbances) reject_line("'disturbance_cost_ns' names a disturbance that does not exist");
+        event.disturbance_cost_ns[index] = json_as<std::int64_t>(pair[1], "disturbance_cost_ns");
+    }
+    return event;
+}
+
+PauseEvent parse_pause(const Json& json, bool is_switch, std::size_t disturbances) {
+    PauseEvent event;
+    event.reason = is_switch ? PauseEvent::Reason::kSwitch : json_choice<PauseEvent::Reason>(json, "reason", 2);
+    json_field(json, "start_ns", event.start_ns);
+    json_field(json, "duration_ns", event.duration_ns);
+    json_field(json, "iterations_lost", event.iterations_lost);
+    json_field(json, "disturbance", event.disturbance);
+    json_field(json, "what", event.what);
+    if (event.disturbance < -1 || event.disturbance >= static_cast<std::int64_t>(disturbances)) {
+        reject_line("'disturbance' does not exist");
+    }
+    return event;
+}
+
+DecisionEvent parse_decision(const Json& json) {
+    DecisionEvent event;
+    json_field(json, "time_ns", event.time_ns);
+    json_field(json, "iteration", event.iteration);
+    json_field(json, "iteration_ns", event.iteration_ns);
+    json_field(json, "lost_gpus", event.lost_gpus);
+    if (const auto found = json.find("measured"); found != json.end()) {
+        MeasuredColumns& columns = event.measured;
+        json_field(*found, "gpu", columns.gpu);
+        json_field(*found, "compute_ns", columns.compute_ns);
+        json_field(*found, "exposed_ns", columns.exposed_ns);
+        json_field(*found, "idle_ns", columns.idle_ns);
+        json_field(*found, "temperature_c", columns.temperature_c);
+        json_field(*found, "sm_clock_mhz", columns.sm_clock_mhz);
+        json_field(*found, "power_w", columns.power_w);
+        json_field(*found, "throttle_reasons", columns.throttle_reasons);
+        json_field(*found, "memory_bytes", columns.memory_bytes);
+        json_field(*found, "group_kind", columns.group_kind);
+        json_field(*found, "group_index", columns.group_index);
+        json_field(*found, "group_bytes_per_s", columns.group_bytes_per_s);
+        for (const std::size_t length :
+             {columns.compute_ns.size(), columns.exposed_ns.size(), columns.idle_ns.size(),
+              columns.temperature_c.size(), columns.sm_clock_mhz.size(), columns.power_w.size(),
+              columns.throttle_reasons.size(), columns.memory_bytes.size()}) {
+            check_columns(length, columns.gpu.size(), "measured");
+        }
+        check_columns(columns.group_kind.size(), columns.group_index.size(), "measured");
+        check_columns(columns.group_bytes_per_s.size(), columns.group_index.size(), "measured");
+    }
+    for (const Json& item : json_list(json, "candidates")) {
+        DecisionCandidate& candidate = event.candidates.emplace_back();
+        json_field(item, "kind", candidate.kind);
+        json_field(item, "why", candidate.why);
+    }
+    json_field(json, "chosen", event.chosen);
+    if (event.chosen < 0 || event.chosen >= static_cast<std::int64_t>(event.candidates.size())) {
+        reject_line("'chosen' is not one of the candidates");
+    }
+    return event;
+}
+
+/// Changed values into the last known state of each GPU; returns the GPUs that changed, whole.
+std::vector<TelemetryEvent> parse_telemetry(const Json& json, std::vector<TelemetryEvent>& state) {
+    const auto time_ns = json_as<std::int64_t>(json_member(json, "time_ns"), "time_ns");
+    std::vector<char> changed(state.size(), 0);
+    const auto column = [&](const char* key, auto set) {
+        const auto found = json.find(key);
+        if (found == json.end()) return;
+        std::vector<int> gpus;
+        std::vector<double> values;
+        json_field(*found, "gpu", gpus);
+        json_field(*found, "value", values);
+        check_columns(gpus.size(), values.size(), key);
+        for (std::size_t i = 0; i < gpus.size(); ++i) {
+            if (gpus[i] < 0 || static_cast<std::size_t>(gpus[i]) >= state.size()) {
+                reject_line("'" + std::string(key) + "' names a GPU that does not exist");
+            }
+            set(state[static_cast<std::size_t>(gpus[i])], values[i]);
+            changed[static_cast<std::size_t>(gpus[i])] = 1;
+        }
+    };
+    column("temperature_c", [](TelemetryEvent& gpu, double value) { gpu.temperature_c = value; });
+    column("sm_clock_mhz", [](TelemetryEvent& gpu, double value) { gpu.sm_clock_mhz = value; });
+    column("power_w", [](TelemetryEvent& gpu, double value) { gpu.power_w = value; });
+    column("speed", [](TelemetryEvent& gpu, double value) { gpu.speed = value; });
+    column("throttle_reasons", [](TelemetryEvent& gpu, double value) {
+        if (!(value >= 0.0 && value <= 4294967295.0)) reject_line("'throttle_reasons' is out of range");
+        gpu.throttle_reasons = static_cast<std::uint32_t>(value);
+    });
+    std::vector<TelemetryEvent> events;
+    for (std::size_t gpu = 0; gpu < state.size(); ++gpu) {
+        if (!changed[gpu]) continue;
+        state[gpu].gpu = static_cast<int>(gpu);
+        state[gpu].time_ns = time_ns;
+        events.push_back(state[gpu]);
+    }
+    return events;
+}
+
+std::vector<LinkLoadEvent> parse_link_load(const Json& json, std::vector<std::string>& links) {
+    const auto time_ns = json_as<std::int64_t>(json_member(json, "time_ns"), "time_ns");
+    for (const Json& name : json_list(json, "new_links")) links.push_back(json_as<std::string>(name, "new_links"));
+    std::vector<std::size_t> numbers;
+    std::vector<double> loads;
+    json_field(json, "link", numbers);
+    json_field(json, "utilisation", loads);
+    check_columns(numbers.size(), loads.size(), "link");
+    std::vector<LinkLoadEvent> events;
+    for (std::size_t i = 0; i < numbers.size(); ++i) {
+        if (numbers[i] >= links.size()) reject_line("'link' names a link that does not exist");
+        events.push_back({time_ns, links[numbers[i]], loads[i]});
+    }
+    return events;
+}
+
+ParsedOps parse_ops(const Json& json) {
+    ParsedOps ops;
+    json_field(json, "iteration", ops.iteration);
+    json_field(json, "start_ns", ops.start_ns);
+    const auto worker = json_as<int>(json_member(json, "worker"), "worker");
+    std::vector<std::string> names;
+    std::vector<int> chunks, micro_batches;
+    std::vector<std::int64_t> begins, ends;
+    json_field(json, "op", names);
+    json_field(json, "chunk", chunks);
+    json_field(json, "micro_batch", micro_batches);
+    json_field(json, "begin_ns", begins);
+    json_field(json, "end_ns", ends);
+    for (const std::size_t length : {chunks.size(), micro_batches.size(), begins.size(), ends.size()}) {
+        check_columns(length, names.size(), "op");
+    }
+    for (std::size_t i = 0; i < names.size(); ++i) {
+        std::uint8_t op = 0;
+        while (op < kOpKinds && names[i] != op_name(op)) ++op;
+        if (op == kOpKinds) reject_line("'op': unknown value '" + names[i] + "'");
+        ops.entries.push_back({worker, op, chunks[i], micro_batches[i], begins[i], ends[i]});
+    }
+    return ops;
+}
+
+ParsedFooter parse_footer(const Json& json) {
+    ParsedFooter parsed;
+    const auto status = json_as<std::string>(json_member(json, "status"), "status");
+    if (status != "complete" && status != "interrupted") reject_line("'status': unknown value '" + status + "'");
+    parsed.footer.complete = status == "complete";
+    json_field(json, "wall_ns", parsed.footer.wall_ns);
+    json_field(json, "decisions", parsed.footer.decisions);
+    json_field(json, "switches", parsed.footer.switches);
+    const Json& columns = json_member(json, "gpus");
+    std::vector<int> gpus;
+    std::vector<double> mean, least, hottest;
+    json_field(columns, "gpu", gpus);
+    json_field(columns, "mean_speed", mean);
+    json_field(columns, "min_speed", least);
+    json_field(columns, "max_temperature_c", hottest);
+    for (const std::size_t length : {mean.size(), least.size(), hottest.size()})
+        check_columns(length, gpus.size(), "gpus");
+    for (std::size_t i = 0; i < gpus.size(); ++i) {
+        parsed.footer.gpus.push_back({gpus[i], mean[i], least[i], hottest[i]});
+    }
+    const Json& counts = json_member(json, "counts");
+    if (!counts.is_object()) reject_line("'counts' is not an object");
+    for (const auto& [kind, lines] : counts.items()) {
+        parsed.counts.emplace_back(kind, json_as<std::int64_t>(lines, "counts"));
+    }
+    json_field(json, "digest", parsed.digest);
+    return parsed;
+}
+
+}  // namespace
+
+ParsedLine RecordParser::parse(std::string_view line, std::string& kind) {
+    const Json json = Json::parse(line, nullptr, /*allow_exceptions=*/false);
+    const bool first = expect_ == Expect::kHeader;
+    if (!json.is_object() || !json.contains("record") || !json["record"].is_string()) {
+        reject_line(first ? "this is not a run record" : "this line is not a JSON object with a 'record'");
+    }
+    kind = json["record"].get<std::string>();
+    if (kind == "provenance" && !first) {
+        json_field(json, "program", provenance_.program);
+        json_field(json, "machine", provenance_.machine);
+        json_field(json, "started", provenance_.started);
+        return ParsedProvenance{};
+    }
+    const auto expected = [&](const char* wanted) {
+        if (kind == wanted) return;
+        reject_line(first ? "this is not a run record"
+                          : "a '" + std::string(wanted) + "' line was expected here, not '" + kind + "'");
+    };
+    switch (expect_) {
+        case Expect::kHeader:
+            expected("header");
+            parse_header_fields(json, header_, level_);
+            expect_ = Expect::kScenario;
+            return ParsedHeader{};
+        case Expect::kScenario:
+            expected("scenario");
+            parse_scenario_fields(json, header_);
+            expect_ = Expect::kTopology;
+            return ParsedHeader{};
+        case Expect::kTopology:
+            expected("topology");
+            gpus_ = parse_topology_fields(json, header_);
+            telemetry_.resize(static_cast<std::size_t>(gpus_));
+            expect_ = Expect::kEvents;
+            return ParsedTopology{};
+        case Expect::kEvents:
+            break;
+    }
+    const std::size_t disturbances = header_.disturbances.size();
+    if (kind == "iteration") return parse_iteration(json, disturbances);
+    if (kind == "telemetry") return parse_telemetry(json, telemetry_);
+    if (kind == "link_load") return parse_link_load(json, links_);
+    if (kind == "pause" || kind == "switch") return parse_pause(json, kind == "switch", disturbances);
+    if (kind == "decision") return parse_decision(json);
+    if (kind == "op") return parse_ops(json);
+    if (kind == "footer") {
+        ParsedFooter parsed = parse_footer(json);
+        for (const GpuSummary& gpu : parsed.footer.gpus) {
+            if (gpu.gpu < 0 || gpu.gpu >= gpus_) reject_line("'gpus' names a GPU that does not exist");
+        }
+        return parsed;
+    }
+    if (kind == "disturbance") {
+        DisturbanceEvent event;
+        json_field(json, "time_ns", event.time_ns);
+        json_field(json, "index", event.index);
+        json_field(json, "begins", event.begins);
+        if (event.index < 0 || static_cast<std::size_t>(event.index) >= disturbances)
+            reject_line("'index' does not exist");
+        return event;
+    }
+    if (kind == "log") {
+        LogEvent event;
+        json_field(json, "time_ns", event.time_ns);
+        event.severity = json_choice<LogEvent::Severity>(json, "severity", 3);
+        json_field(json, "text", event.text);
+        return event;
+    }
+    reject_line("unknown kind of record '" + kind + "'");
+}
+
+}  // namespace headway::scenarios
