@@ -95,6 +95,8 @@ class YamlTreeBuilder final : public YAML::EventHandler {
             parent.node.keys.emplace_back(std::move(value.text), value.place);
             parent.wants_key = false;
         } else {
+            // yaml-cpp places a missing value at whatever comes next; its key is what a person looks for.
+            if (value.kind == YamlNode::Kind::kEmpty) value.place = parent.node.keys.back().second;
             parent.node.items.push_back(std::move(value));
             parent.wants_key = true;
         }
