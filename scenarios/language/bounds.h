@@ -11,8 +11,8 @@ namespace headway::scenarios {
 struct Bounds {
     double min = 0.0;
     double max = std::numeric_limits<double>::infinity();
-    bool above_min = false;      ///< `min` itself is not allowed
-    bool below_max = false;      ///< `max` itself is not allowed
+    bool above_min = false;  ///< `min` itself is not allowed
+    bool below_max = false;  ///< `max` itself is not allowed
     std::string allowed = "at least 0";
 
     bool contains(double value) const {
@@ -30,7 +30,9 @@ inline std::string number(double value) {
 }  // namespace bounds_text
 
 /// The default of every number: a negative amount means nothing in this language.
-inline Bounds not_negative() { return {}; }
+inline Bounds not_negative() {
+    return {};
+}
 inline Bounds positive() {
     Bounds bounds;
     bounds.above_min = true;
@@ -58,9 +60,13 @@ inline Bounds between_above(double min, double max) {
     return bounds;
 }
 /// 0 to 1.
-inline Bounds share() { return between(0.0, 1.0); }
+inline Bounds share() {
+    return between(0.0, 1.0);
+}
 /// Above 0, up to 1: what is left of something.
-inline Bounds share_left() { return between_above(0.0, 1.0); }
+inline Bounds share_left() {
+    return between_above(0.0, 1.0);
+}
 /// 0 to below 1: what is taken away from something.
 inline Bounds share_taken() {
     Bounds bounds = between(0.0, 1.0);
@@ -70,13 +76,27 @@ inline Bounds share_taken() {
 }
 
 /// The value a bound is compared with: seconds, bytes, or the quantity's own unit.
-inline double bound_value(int value) { return value; }
-inline double bound_value(std::int64_t value) { return static_cast<double>(value); }
-inline double bound_value(std::uint64_t value) { return static_cast<double>(value); }
-inline double bound_value(double value) { return value; }
-inline double bound_value(Duration value) { return value.s(); }
-inline double bound_value(Bytes value) { return static_cast<double>(value.count()); }
+inline double bound_value(int value) {
+    return value;
+}
+inline double bound_value(std::int64_t value) {
+    return static_cast<double>(value);
+}
+inline double bound_value(std::uint64_t value) {
+    return static_cast<double>(value);
+}
+inline double bound_value(double value) {
+    return value;
+}
+inline double bound_value(Duration value) {
+    return value.s();
+}
+inline double bound_value(Bytes value) {
+    return static_cast<double>(value.count());
+}
 template <class Tag>
-double bound_value(Quantity<Tag> value) { return value.value; }
+double bound_value(Quantity<Tag> value) {
+    return value.value;
+}
 
 }  // namespace headway::scenarios

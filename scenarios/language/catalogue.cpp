@@ -18,25 +18,28 @@ constexpr int kLongestBaseChain = 8;
 bool is_entry_name(const std::string& name) {
     if (name.empty() || name.size() > 100 || name.front() == '.') return false;
     return std::all_of(name.begin(), name.end(), [](char c) {
-        return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '-' || c == '_' || c == '.' || c == '+';
+        return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '-' || c == '_' ||
+               c == '.' || c == '+';
     });
 }
 
 /// The notes of a catalogue file about itself, taken out of its tree.
 struct EntryNotes {
-    bool one_source = false;           ///< `source:` covers every number
-    std::set<std::string> sources;     ///< names defined under `sources:`
+    bool one_source = false;        ///< `source:` covers every number
+    std::set<std::string> sources;  ///< names defined under `sources:`
 };
 
 EntryNotes take_entry_notes(YamlNode& root) {
     EntryNotes notes;
     if (const YamlNode* source = root.find("source")) {
-        if (!source->is_scalar() || source->text.empty()) throw error_at(source->place, "source", "a text is needed, not " + source->shown());
+        if (!source->is_scalar() || source->text.empty())
+            throw error_at(source->place, "source", "a text is needed, not " + source->shown());
         notes.one_source = true;
         root.erase("source");
     }
     if (const YamlNode* sources = root.find("sources")) {
-        if (!sources->is_map()) throw error_at(sources->place, "sources", "a map from short names to sources is needed");
+        if (!sources->is_map())
+            throw error_at(sources->place, "sources", "a map from short names to sources is needed");
         for (std::size_t i = 0; i < sources->keys.size(); ++i) {
             if (!sources->items[i].is_scalar() || sources->items[i].text.empty()) {
                 throw error_at(sources->keys[i].second, "sources." + sources->keys[i].first, "a text is needed");
@@ -58,7 +61,8 @@ bool needs_source(const YamlNode& node) {
     if (!node.is_scalar() || node.text.empty()) return false;
     const char first = node.text.front();
     if (first >= '0' && first <= '9') return true;
-    return (first == '-' || first == '+' || first == '.') && node.text.size() > 1 && node.text[1] >= '0' && node.text[1] <= '9';
+    return (first == '-' || first == '+' || first == '.') && node.text.size() > 1 && node.text[1] >= '0' &&
+           node.text[1] <= '9';
 }
 
 /// Unwraps `[VALUE, SOURCE]` everywhere and demands a source for every number.
@@ -71,15 +75,20 @@ void take_sources(YamlNode& node, const EntryNotes& notes, const std::string& pa
             has_source = true;
         } else if (needs_source(node.items[0]) && !needs_source(node.items[1])) {
             const std::vector<std::string> known(notes.sources.begin(), notes.sources.end());
-            throw error_at(node.items[1].place, path, "source '" + source + "' is not defined under sources" + suggestion(source, known));
+            throw error_at(node.items[1].place, path,
+                           "source '" + source + "' is not defined under sources" + suggestion(source, known));
         }
     }
     if (needs_source(node) && !has_source && !notes.one_source) {
-        throw error_at(node.place, path, node.shown() + " has no source (write [" + node.shown() + ", SOURCE] with a name defined under "
-                                         "`sources`, or [" + node.shown() + ", assumed])");
+        throw error_at(node.place, path,
+                       node.shown() + " has no source (write [" + node.shown() +
+                           ", SOURCE] with a name defined under "
+                           "`sources`, or [" +
+                           node.shown() + ", assumed])");
     }
     for (std::size_t i = 0; i < node.items.size(); ++i) {
-        take_sources(node.items[i], notes, join_path(path, node.is_map() ? node.keys[i].first : std::to_string(i)), has_source);
+        take_sources(node.items[i], notes, join_path(path, node.is_map() ? node.keys[i].first : std::to_string(i)),
+                     has_source);
     }
 }
 
@@ -100,26 +109,32 @@ void merge_over(YamlNode& node, const YamlNode& over) {
     }
     node.place = over.place;
     for (std::size_t i = 0; i < over.keys.size(); ++i) {
-        if (YamlNode* there = node.find(over.keys[i].first)) merge_over(*there, over.items[i]);
-        else node.set(over.keys[i].first, over.items[i]);
+        if (YamlNode* there = node.find(over.keys[i].first))
+            merge_over(*there, over.items[i]);
+        else
+            node.set(over.keys[i].first, over.items[i]);
         for (auto& key : node.keys) {
             if (key.first == over.keys[i].first) key.second = over.keys[i].second;
         }
     }
 }
 
-YamlNode load_entry_chain(const Catalogue& catalogue, const std::string& kind, const std::string& name, const YamlPlace& asked,
-                          const std::string& path, int depth) {
+YamlNode load_entry_chain(const Catalogue& catalogue, const std::string& kind, const std::string& name,
+                          const YamlPlace& asked, const std::string& path, int depth) {
     const std::string what = "'" + YamlNode{YamlNode::Kind::kScalar, {}, name, {}, {}}.shown() + "'";
     const fs::path file = catalogue.directory / kind / (name + ".yaml");
     std::error_code ignored;
     if (!is_entry_name(name) || !fs::is_regular_file(file, ignored)) {
-        throw error_at(asked, path, what + " is not in the catalogue of " + kind + suggestion(name, catalogue_names(catalogue, kind)));
+        throw error_at(
+            asked, path,
+            what + " is not in the catalogue of " + kind + suggestion(name, catalogue_names(catalogue, kind)));
     }
-    if (depth > kLongestBaseChain) throw error_at(asked, path, what + " is based on itself, or on too long a chain of entries");
+    if (depth > kLongestBaseChain)
+        throw error_at(asked, path, what + " is based on itself, or on too long a chain of entries");
     YamlNode root = parse_yaml(read_text_file(file, asked.text()), file.string());
     if (!root.is_map()) throw error_at(root.place, "", "a catalogue entry must be a map, not " + root.shown());
-    if (const YamlNode* own = root.find("name")) throw error_at(own->place, "name", "not allowed here (the file's name is the entry's name)");
+    if (const YamlNode* own = root.find("name"))
+        throw error_at(own->place, "name", "not allowed here (the file's name is the entry's name)");
     const EntryNotes notes = take_entry_notes(root);
     take_sources(root, notes, "", false);
     if (const YamlNode* base = root.find("base")) {
@@ -152,18 +167,22 @@ std::string read_text_file(const fs::path& file, const std::string& where) {
     return text;
 }
 
-YamlNode load_entry(const Catalogue& catalogue, const std::string& kind, const std::string& name, const YamlPlace& asked,
-                    const std::string& path) {
+YamlNode load_entry(const Catalogue& catalogue, const std::string& kind, const std::string& name,
+                    const YamlPlace& asked, const std::string& path) {
     return load_entry_chain(catalogue, kind, name, asked, path, 0);
 }
 
 void resolve_entry(const Catalogue& catalogue, YamlNode& node, const std::string& kind, const std::string& path) {
     YamlNode base;
-    if (node.is_scalar()) base = node;
-    else if (const YamlNode* named = node.is_map() ? node.find("base") : nullptr) base = *named;
-    else return;
+    if (node.is_scalar())
+        base = node;
+    else if (const YamlNode* named = node.is_map() ? node.find("base") : nullptr)
+        base = *named;
+    else
+        return;
     const std::string base_path = node.is_scalar() ? path : join_path(path, "base");
-    if (!base.is_scalar()) throw error_at(base.place, base_path, "the name of a catalogue entry is needed, not " + base.shown());
+    if (!base.is_scalar())
+        throw error_at(base.place, base_path, "the name of a catalogue entry is needed, not " + base.shown());
     YamlNode whole = load_entry(catalogue, kind, base.text, base.place, base_path);
     const YamlPlace place = node.place;
     if (node.is_map()) {
@@ -179,7 +198,8 @@ std::vector<std::string> catalogue_names(const Catalogue& catalogue, const std::
     std::vector<std::string> names;
     std::error_code ignored;
     for (const auto& entry : fs::directory_iterator(catalogue.directory / kind, ignored)) {
-        if (entry.path().extension() == ".yaml" && is_entry_name(entry.path().stem().string())) names.push_back(entry.path().stem().string());
+        if (entry.path().extension() == ".yaml" && is_entry_name(entry.path().stem().string()))
+            names.push_back(entry.path().stem().string());
     }
     std::sort(names.begin(), names.end());
     return names;

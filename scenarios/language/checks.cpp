@@ -11,13 +11,19 @@ namespace {
 
 constexpr std::int64_t kMostGpus = 1'048'576;
 
-std::string counted(std::int64_t count, const char* what) { return std::to_string(count) + " " + what + (count == 1 ? "" : "s"); }
+std::string counted(std::int64_t count, const char* what) {
+    return std::to_string(count) + " " + what + (count == 1 ? "" : "s");
+}
 
 /// One `strategy` check after another; `refuse` points at the key that is easiest to change.
 class StrategyChecks {
   public:
     StrategyChecks(Scenario& scenario, const KeyPlaces& places)
-        : job_(scenario.job), cluster_(scenario.cluster), strategy_(scenario.strategy), layout_(scenario.strategy.layout), places_(places) {}
+        : job_(scenario.job),
+          cluster_(scenario.cluster),
+          strategy_(scenario.strategy),
+          layout_(scenario.strategy.layout),
+          places_(places) {}
 
     void run() {
         degrees();
@@ -39,30 +45,40 @@ class StrategyChecks {
     }
 
     void degrees() {
-        if (strategy_.idle_gpus >= cluster_.gpus()) refuse("strategy.idle_gpus", strategy_.idle_gpus, "fewer than the cluster's " + counted(cluster_.gpus(), "GPU"));
+        if (strategy_.idle_gpus >= cluster_.gpus())
+            refuse("strategy.idle_gpus", strategy_.idle_gpus,
+                   "fewer than the cluster's " + counted(cluster_.gpus(), "GPU"));
         if (!strategy_.placement.empty() && strategy_.idle_gpus > 0) {
-            refuse("strategy.idle_gpus", strategy_.idle_gpus, "0 where a placement is given: the GPUs it does not name are idle");
+            refuse("strategy.idle_gpus", strategy_.idle_gpus,
+                   "0 where a placement is given: the GPUs it does not name are idle");
         }
         const std::int64_t used = gpus_used(strategy_, cluster_);
         // Bounded by 10^18: no product below overflows.
         const std::int64_t rest = std::int64_t{layout_.tensor} * layout_.pipeline * layout_.context;
-        const std::string gpus = counted(used, "GPU") + (strategy_.placement.empty() ? strategy_.idle_gpus > 0 ? " not idle" : " of the cluster" : " of the placement");
+        const std::string gpus = counted(used, "GPU") + (strategy_.placement.empty()
+                                                             ? strategy_.idle_gpus > 0 ? " not idle" : " of the cluster"
+                                                             : " of the placement");
         if (layout_.data == 0) {
             if (used % rest != 0 || used < rest) {
-                refuse("strategy.data", "auto", "tensor x pipeline x context = " + std::to_string(rest) + " does not divide the " + gpus);
+                refuse("strategy.data", "auto",
+                       "tensor x pipeline x context = " + std::to_string(rest) + " does not divide the " + gpus);
             }
             layout_.data = static_cast<int>(used / rest);
         }
         if (rest > kMostGpus || rest * layout_.data != used) {
-            const std::string product = rest > kMostGpus ? "more than " + std::to_string(kMostGpus) : std::to_string(rest * layout_.data);
-            throw places_.error("strategy", "tensor " + std::to_string(layout_.tensor) + " x pipeline " + std::to_string(layout_.pipeline) + " x data " +
-                                                std::to_string(layout_.data) + " x context " + std::to_string(layout_.context) + " = " + product +
-                                                " is not allowed (the " + gpus + "; `data: auto` fits, idle_gpus leaves some out)");
+            const std::string product =
+                rest > kMostGpus ? "more than " + std::to_string(kMostGpus) : std::to_string(rest * layout_.data);
+            throw places_.error("strategy",
+                                "tensor " + std::to_string(layout_.tensor) + " x pipeline " +
+                                    std::to_string(layout_.pipeline) + " x data " + std::to_string(layout_.data) +
+                                    " x context " + std::to_string(layout_.context) + " = " + product +
+                                    " is not allowed (the " + gpus + "; `data: auto` fits, idle_gpus leaves some out)");
         }
     }
 
     void divides(const std::string& key, int degree, const std::string& what, std::int64_t amount) const {
-        if (amount % degree != 0) refuse(key, degree, "a divisor of the model's " + what + ", " + std::to_string(amount));
+        if (amount % degree != 0)
+            refuse(key, degree, "a divisor of the model's " + what + ", " + std::to_string(amount));
     }
 
     void shapes() const {
@@ -73,22 +89,28 @@ class StrategyChecks {
         divides("strategy.tensor", layout_.tensor, "ffn", model.ffn);
         divides("strategy.context", layout_.context, "sequence_length", model.sequence_length);
         if (layout_.sequence_parallel && model.sequence_length / layout_.context % layout_.tensor != 0) {
-            refuse("strategy.sequence_parallel", "true", "tensor x context = " + std::to_string(std::int64_t{layout_.tensor} * layout_.context) +
-                                                             " must divide the model's sequence_length, " + std::to_string(model.sequence_length));
+            refuse("strategy.sequence_parallel", "true",
+                   "tensor x context = " + std::to_string(std::int64_t{layout_.tensor} * layout_.context) +
+                       " must divide the model's sequence_length, " + std::to_string(model.sequence_length));
         }
     }
 
     void schedule() const {
         const bool interleaved = layout_.schedule == Schedule::kInterleaved;
         if (layout_.virtual_pipeline > 1 && !interleaved) {
-            refuse("strategy.virtual_pipeline", layout_.virtual_pipeline, "more than 1 only with schedule: interleaved");
+            refuse("strategy.virtual_pipeline", layout_.virtual_pipeline,
+                   "more than 1 only with schedule: interleaved");
         }
         if (interleaved && layout_.virtual_pipeline == 1) {
-            throw places_.error("strategy.schedule", "interleaved is not allowed (virtual_pipeline is 1; give at least 2, or schedule: 1f1b)");
+            throw places_.error(
+                "strategy.schedule",
+                "interleaved is not allowed (virtual_pipeline is 1; give at least 2, or schedule: 1f1b)");
         }
-        if (interleaved && layout_.pipeline == 1) throw places_.error("strategy.schedule", "interleaved is not allowed (pipeline is 1)");
+        if (interleaved && layout_.pipeline == 1)
+            throw places_.error("strategy.schedule", "interleaved is not allowed (pipeline is 1)");
         if (layout_.overlap_param_gather && !layout_.distributed_optimizer) {
-            refuse("strategy.overlap.param_gather", "true", "parameters are only gathered with distributed_optimizer: true");
+            refuse("strategy.overlap.param_gather", "true",
+                   "parameters are only gathered with distributed_optimizer: true");
         }
     }
 
@@ -103,17 +125,21 @@ class StrategyChecks {
         const std::vector<int>& given = strategy_.layers_per_stage;
         if (given.empty()) return;
         if (static_cast<std::int64_t>(given.size()) != stages) {
-            throw places_.error("strategy.layers_per_stage", "a list of " + std::to_string(given.size()) + " is not allowed (" + product + " numbers)");
+            throw places_.error("strategy.layers_per_stage", "a list of " + std::to_string(given.size()) +
+                                                                 " is not allowed (" + product + " numbers)");
         }
         const std::int64_t sum = std::accumulate(given.begin(), given.end(), std::int64_t{0});
         if (sum != job_.model.layers) {
-            throw places_.error("strategy.layers_per_stage", "a sum of " + std::to_string(sum) + " is not allowed (the model has " + counted(job_.model.layers, "layer") + ")");
+            throw places_.error("strategy.layers_per_stage", "a sum of " + std::to_string(sum) +
+                                                                 " is not allowed (the model has " +
+                                                                 counted(job_.model.layers, "layer") + ")");
         }
     }
 
     void micro_batches() const {
         if (job_.global_batch % job_.micro_batch != 0) {
-            refuse("job.global_batch", job_.global_batch, "a multiple of micro_batch, " + std::to_string(job_.micro_batch));
+            refuse("job.global_batch", job_.global_batch,
+                   "a multiple of micro_batch, " + std::to_string(job_.micro_batch));
         }
         const int total = job_.global_batch / job_.micro_batch;
         const std::vector<int>& given = strategy_.micro_batches_per_replica;
@@ -121,24 +147,32 @@ class StrategyChecks {
         const std::string stages = std::to_string(layout_.pipeline);
         if (given.empty()) {
             if (total % layout_.data != 0) {
-                refuse("job.global_batch", job_.global_batch, "a multiple of micro_batch x data = " + std::to_string(std::int64_t{job_.micro_batch} * layout_.data) +
-                                                                  ", or give strategy.micro_batches_per_replica");
+                refuse("job.global_batch", job_.global_batch,
+                       "a multiple of micro_batch x data = " +
+                           std::to_string(std::int64_t{job_.micro_batch} * layout_.data) +
+                           ", or give strategy.micro_batches_per_replica");
             }
             if (interleaved && total / layout_.data % layout_.pipeline != 0) {
-                refuse("job.global_batch", job_.global_batch, "the interleaved schedule needs a multiple of " + stages + " micro-batches a replica, not " +
-                                                                  std::to_string(total / layout_.data));
+                refuse("job.global_batch", job_.global_batch,
+                       "the interleaved schedule needs a multiple of " + stages + " micro-batches a replica, not " +
+                           std::to_string(total / layout_.data));
             }
             return;
         }
         const std::string key = "strategy.micro_batches_per_replica";
         if (static_cast<int>(given.size()) != layout_.data) {
-            throw places_.error(key, "a list of " + std::to_string(given.size()) + " is not allowed (data = " + std::to_string(layout_.data) + " numbers)");
+            throw places_.error(key, "a list of " + std::to_string(given.size()) +
+                                         " is not allowed (data = " + std::to_string(layout_.data) + " numbers)");
         }
         const std::int64_t sum = std::accumulate(given.begin(), given.end(), std::int64_t{0});
-        if (sum != total) throw places_.error(key, "a sum of " + std::to_string(sum) + " is not allowed (global_batch / micro_batch = " + std::to_string(total) + ")");
+        if (sum != total)
+            throw places_.error(key, "a sum of " + std::to_string(sum) +
+                                         " is not allowed (global_batch / micro_batch = " + std::to_string(total) +
+                                         ")");
         for (std::size_t replica = 0; interleaved && replica < given.size(); ++replica) {
             if (given[replica] % layout_.pipeline != 0) {
-                refuse(key + "." + std::to_string(replica), given[replica], "the interleaved schedule needs a multiple of " + stages);
+                refuse(key + "." + std::to_string(replica), given[replica],
+                       "the interleaved schedule needs a multiple of " + stages);
             }
         }
     }
@@ -148,7 +182,10 @@ class StrategyChecks {
         for (std::size_t rank = 0; rank < strategy_.placement.size(); ++rank) {
             const int gpu = strategy_.placement[rank];
             const std::string key = "strategy.placement." + std::to_string(rank);
-            if (gpu >= cluster_.gpus()) refuse(key, gpu, "0 to " + std::to_string(cluster_.gpus() - 1) + ": the cluster has " + counted(cluster_.gpus(), "GPU"));
+            if (gpu >= cluster_.gpus())
+                refuse(key, gpu,
+                       "0 to " + std::to_string(cluster_.gpus() - 1) + ": the cluster has " +
+                           counted(cluster_.gpus(), "GPU"));
             const auto [there, added] = rank_of_gpu.emplace(gpu, rank);
             if (!added) refuse(key, gpu, "each GPU once; it is already given to rank " + std::to_string(there->second));
         }
@@ -156,31 +193,44 @@ class StrategyChecks {
 
     void measured() const {
         if (!job_.measured) return;
-        if (layout_.virtual_pipeline > 1) throw places_.error("job.measured", "not allowed with virtual_pipeline above 1 (times are measured per stage, not per chunk)");
-        if (layout_.schedule == Schedule::kZeroBubble) throw places_.error("job.measured", "not allowed with schedule: zero-bubble (the measured backward is not split)");
+        if (layout_.virtual_pipeline > 1)
+            throw places_.error(
+                "job.measured",
+                "not allowed with virtual_pipeline above 1 (times are measured per stage, not per chunk)");
+        if (layout_.schedule == Schedule::kZeroBubble)
+            throw places_.error("job.measured",
+                                "not allowed with schedule: zero-bubble (the measured backward is not split)");
         const std::string key = "job.measured.workers";
         if (job_.measured->workers.empty()) throw places_.error(key, "missing (a list, or the name of a CSV file)");
         std::vector<int> seen(static_cast<std::size_t>(layout_.data) * static_cast<std::size_t>(layout_.pipeline));
         for (const MeasuredWorker& worker : job_.measured->workers) {
-            const std::string who = "replica " + std::to_string(worker.replica) + ", stage " + std::to_string(worker.stage);
+            const std::string who =
+                "replica " + std::to_string(worker.replica) + ", stage " + std::to_string(worker.stage);
             if (worker.replica >= layout_.data || worker.stage >= layout_.pipeline) {
-                throw places_.error(key, who + " is not allowed (data is " + std::to_string(layout_.data) + ", pipeline is " + std::to_string(layout_.pipeline) + ")");
+                throw places_.error(key, who + " is not allowed (data is " + std::to_string(layout_.data) +
+                                             ", pipeline is " + std::to_string(layout_.pipeline) + ")");
             }
-            if (seen[static_cast<std::size_t>(worker.replica * layout_.pipeline + worker.stage)]++) throw places_.error(key, who + " is given twice");
+            if (seen[static_cast<std::size_t>(worker.replica * layout_.pipeline + worker.stage)]++)
+                throw places_.error(key, who + " is given twice");
         }
         for (std::size_t i = 0; i < seen.size(); ++i) {
             const auto stages = static_cast<std::size_t>(layout_.pipeline);
-            if (!seen[i]) throw places_.error(key, "replica " + std::to_string(i / stages) + ", stage " + std::to_string(i % stages) + " is missing");
+            if (!seen[i])
+                throw places_.error(key, "replica " + std::to_string(i / stages) + ", stage " +
+                                             std::to_string(i % stages) + " is missing");
         }
-        std::sort(job_.measured->workers.begin(), job_.measured->workers.end(), [](const MeasuredWorker& a, const MeasuredWorker& b) {
-            return std::pair(a.replica, a.stage) < std::pair(b.replica, b.stage);
-        });
+        std::sort(job_.measured->workers.begin(), job_.measured->workers.end(),
+                  [](const MeasuredWorker& a, const MeasuredWorker& b) {
+                      return std::pair(a.replica, a.stage) < std::pair(b.replica, b.stage);
+                  });
     }
 
     void precision() const {
         if (job_.precision != Precision::kFp8) return;
         for (const NodeGroup& group : cluster_.node_groups) {
-            if (group.node.gpu.peak_fp8.value <= 0) throw places_.error("job.precision", "fp8 is not allowed (the cluster's " + group.node.gpu.name + " has no fp8 arithmetic)");
+            if (group.node.gpu.peak_fp8.value <= 0)
+                throw places_.error("job.precision", "fp8 is not allowed (the cluster's " + group.node.gpu.name +
+                                                         " has no fp8 arithmetic)");
         }
     }
 
@@ -207,18 +257,22 @@ void check_gpu(const GpuType& gpu, const KeyPlaces& places, const std::string& p
 void complete_and_check_model(Model& model, const KeyPlaces& places, const std::string& path) {
     if (model.kv_heads == 0) model.kv_heads = model.heads;
     if (model.heads % model.kv_heads != 0) {
-        throw places.error(path + ".kv_heads", std::to_string(model.kv_heads) + " is not allowed (a divisor of heads, " + std::to_string(model.heads) + ")");
+        throw places.error(path + ".kv_heads", std::to_string(model.kv_heads) +
+                                                   " is not allowed (a divisor of heads, " +
+                                                   std::to_string(model.heads) + ")");
     }
     if (model.head_dim == 0) {
         if (model.hidden % model.heads != 0) {
-            throw places.error(path + ".heads", std::to_string(model.heads) + " is not allowed (a divisor of hidden, " + std::to_string(model.hidden) + ", or give head_dim)");
+            throw places.error(path + ".heads", std::to_string(model.heads) + " is not allowed (a divisor of hidden, " +
+                                                    std::to_string(model.hidden) + ", or give head_dim)");
         }
         model.head_dim = model.hidden / model.heads;
     }
 }
 
 void check_cluster(const Cluster& cluster, const KeyPlaces& places, const std::string& path) {
-    if (cluster.node_groups.empty()) throw places.error(path + ".node_groups", "an empty list is not allowed (at least one group)");
+    if (cluster.node_groups.empty())
+        throw places.error(path + ".node_groups", "an empty list is not allowed (at least one group)");
     std::int64_t gpus = 0;
     for (std::size_t i = 0; i < cluster.node_groups.size(); ++i) {
         const NodeGroup& group = cluster.node_groups[i];
@@ -229,7 +283,8 @@ void check_cluster(const Cluster& cluster, const KeyPlaces& places, const std::s
         gpus += std::int64_t{group.count} * node.gpus;
         if (gpus > kMostGpus) throw places.error(path, "more than " + std::to_string(kMostGpus) + " GPUs");
         if (node.gpus % node.nics != 0 && node.nics % node.gpus != 0) {
-            throw places.error(node_path + ".nics", std::to_string(node.nics) + " is not allowed (the node's " + std::to_string(node.gpus) + " GPUs share them evenly)");
+            throw places.error(node_path + ".nics", std::to_string(node.nics) + " is not allowed (the node's " +
+                                                        std::to_string(node.gpus) + " GPUs share them evenly)");
         }
         check_gpu(node.gpu, places, node_path + ".gpu");
     }

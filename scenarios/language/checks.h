@@ -4,9 +4,9 @@
 
 namespace headway::scenarios {
 
-/// Fills in what follows from other keys (`head_dim`, `kv_heads`, `data: auto`, names of disturbances) and checks what no
-/// single key can tell: degrees against GPUs and shapes, shares and placements, disturbances against the cluster and the run.
-/// Throws ConfigError at the key's place.
+/// Fills in what follows from other keys (`head_dim`, `kv_heads`, `data: auto`, names of disturbances) and checks what
+/// no single key can tell: degrees against GPUs and shapes, shares and placements, disturbances against the cluster and
+/// the run. Throws ConfigError at the key's place.
 void complete_and_check(Scenario& scenario, const KeyPlaces& places);
 
 /// The part of it that concerns one disturbance list: parts that exist, times, overlapping losses, files.

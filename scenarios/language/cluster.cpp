@@ -51,7 +51,9 @@ int Cluster::gpus() const {
     return count;
 }
 
-int Cluster::racks() const { return (nodes() + network.nodes_per_rack - 1) / network.nodes_per_rack; }
+int Cluster::racks() const {
+    return (nodes() + network.nodes_per_rack - 1) / network.nodes_per_rack;
+}
 
 int Cluster::node_of(int gpu) const {
     const GroupPosition at = position_of_gpu(*this, gpu);
@@ -68,6 +70,8 @@ int Cluster::first_gpu(int node) const {
     return at.first_gpu + (node - at.first_node) * node_groups[at.group].node.gpus;
 }
 
-int Cluster::group_of_node(int node) const { return static_cast<int>(position_of_node(*this, node).group); }
+int Cluster::group_of_node(int node) const {
+    return static_cast<int>(position_of_node(*this, node).group);
+}
 
 }  // namespace headway::scenarios

@@ -7,9 +7,10 @@
 #include "scenarios/language/disturbance.h"
 #include "scenarios/language/job.h"
 
-/// Recorded inputs of a scenario as CSV files: a line of column names, then numbers. Lines that begin with # are comments.
-/// Every line ends with a line end, so that a file that was cut off is noticed. Errors are ConfigErrors that begin with
-/// `where` (place and key that name the file) when the file cannot be read, and with FILE:LINE when a value is wrong.
+/// Recorded inputs of a scenario as CSV files: a line of column names, then numbers. Lines that begin with # are
+/// comments. Every line ends with a line end, so that a file that was cut off is noticed. Errors are ConfigErrors that
+/// begin with `where` (place and key that name the file) when the file cannot be read, and with FILE:LINE when a value
+/// is wrong.
 namespace headway::scenarios {
 
 /// Columns time_s,factor: ascending times from 0, factors above 0 up to 10.

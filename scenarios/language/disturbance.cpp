@@ -22,9 +22,13 @@ std::string target_text(const LinkTarget& at) {
 
 }  // namespace
 
-const char* kind_of(const Cause& cause) { return kCauseKinds[cause.index()]; }
+const char* kind_of(const Cause& cause) {
+    return kCauseKinds[cause.index()];
+}
 
-bool is_loss(const Cause& cause) { return std::holds_alternative<GpuLoss>(cause) || std::holds_alternative<NodeLoss>(cause); }
+bool is_loss(const Cause& cause) {
+    return std::holds_alternative<GpuLoss>(cause) || std::holds_alternative<NodeLoss>(cause);
+}
 
 std::string default_name(const Cause& cause) {
     std::string kind = kind_of(cause);
@@ -34,11 +38,16 @@ std::string default_name(const Cause& cause) {
     return std::visit(
         [&kind](const auto& c) -> std::string {
             using T = std::decay_t<decltype(c)>;
-            if constexpr (std::is_same_v<T, GpuLoss>) return "loss of GPU " + std::to_string(c.gpu);
-            else if constexpr (std::is_same_v<T, NodeLoss>) return "loss of node " + std::to_string(c.node);
-            else if constexpr (std::is_same_v<T, NodeArrival>) return "arrival of " + std::to_string(c.nodes) + " spare nodes";
-            else if constexpr (requires { c.at; }) return kind + " of " + target_text(c.at);
-            else return kind;
+            if constexpr (std::is_same_v<T, GpuLoss>)
+                return "loss of GPU " + std::to_string(c.gpu);
+            else if constexpr (std::is_same_v<T, NodeLoss>)
+                return "loss of node " + std::to_string(c.node);
+            else if constexpr (std::is_same_v<T, NodeArrival>)
+                return "arrival of " + std::to_string(c.nodes) + " spare nodes";
+            else if constexpr (requires { c.at; })
+                return kind + " of " + target_text(c.at);
+            else
+                return kind;
         },
         cause);
 }

@@ -19,7 +19,8 @@ void read_value(ReadContext& context, YamlNode& node, const std::string& path, T
 
 class FieldReader {
   public:
-    FieldReader(ReadContext& context, YamlNode& map, std::string path) : context_(context), map_(map), path_(std::move(path)) {}
+    FieldReader(ReadContext& context, YamlNode& map, std::string path)
+        : context_(context), map_(map), path_(std::move(path)) {}
 
     template <class T>
     void field(const char* key, T& member, const Bounds& bounds = {}) {
@@ -77,7 +78,8 @@ class FieldReader {
             return;
         }
         if (!node->is_list() || node->items.empty()) {
-            throw error_at(node->place, path, node->shown() + " is not allowed (a list of whole numbers, or " + word + ")");
+            throw error_at(node->place, path,
+                           node->shown() + " is not allowed (a list of whole numbers, or " + word + ")");
         }
         read_value(context_, *node, path, member, bounds);
     }
@@ -96,7 +98,8 @@ class FieldReader {
     }
 
     void refuse(const char* key, const char* why) {
-        if (const YamlNode* node = map_.find(key)) throw error_at(node->place, join_path(path_, key), std::string("not allowed: ") + why);
+        if (const YamlNode* node = map_.find(key))
+            throw error_at(node->place, join_path(path_, key), std::string("not allowed: ") + why);
     }
 
     /// `node_groups`, or for a cluster of equal nodes `nodes: COUNT` and `node`.
@@ -106,7 +109,8 @@ class FieldReader {
         YamlNode* groups = find("node_groups");
         if (groups && (count || node)) {
             const YamlNode* other = count ? count : node;
-            throw error_at(other->place, join_path(path_, count ? "nodes" : "node"), "not allowed beside node_groups (change the group in node_groups)");
+            throw error_at(other->place, join_path(path_, count ? "nodes" : "node"),
+                           "not allowed beside node_groups (change the group in node_groups)");
         }
         if (groups) {
             read_value(context_, *groups, join_path(path_, "node_groups"), member, {});
@@ -124,7 +128,9 @@ class FieldReader {
         std::string given;
         for (const char* kind : kCauseKinds) {
             if (!map_.find(kind)) continue;
-            if (!given.empty()) throw error_at(map_.place, path_, "two causes, " + given + " and " + kind + " (write two disturbances)");
+            if (!given.empty())
+                throw error_at(map_.place, path_,
+                               "two causes, " + given + " and " + kind + " (write two disturbances)");
             given = kind;
         }
         read_cause(member, given, std::make_index_sequence<std::variant_size_v<Cause>>{});
@@ -141,7 +147,9 @@ class FieldReader {
             YamlNode shown;
             shown.kind = YamlNode::Kind::kScalar;
             shown.text = key;
-            throw error_at(place, "", "unknown key '" + shown.shown() + "' in " + (path_.empty() ? "the scenario" : path_) + suggestion(key, known_));
+            throw error_at(place, "",
+                           "unknown key '" + shown.shown() + "' in " + (path_.empty() ? "the scenario" : path_) +
+                               suggestion(key, known_));
         }
     }
 
@@ -167,8 +175,10 @@ class FieldReader {
     template <std::size_t... I>
     void read_cause(Cause& member, const std::string& given, std::index_sequence<I...>) {
         const auto one = [&]<std::size_t K>(std::integral_constant<std::size_t, K>) {
-            if (kCauseKinds[K] == given) required(kCauseKinds[K], member.emplace<K>());
-            else known_.emplace_back(kCauseKinds[K]);
+            if (kCauseKinds[K] == given)
+                required(kCauseKinds[K], member.emplace<K>());
+            else
+                known_.emplace_back(kCauseKinds[K]);
         };
         (one(std::integral_constant<std::size_t, I>{}), ...);
     }
@@ -180,7 +190,9 @@ class FieldReader {
 };
 
 template <class T>
-concept HasFields = requires(FieldReader& reader, T& value) { fields(reader, value); };
+concept HasFields = requires(FieldReader& reader, T& value) {
+    fields(reader, value);
+};
 
 namespace read_detail {
 
@@ -203,17 +215,20 @@ inline const std::string& scalar_text(const YamlNode& node, const std::string& p
 }
 
 inline std::string auto_hint(const YamlNode& node) {
-    return node.is_scalar() && node.text == "auto" ? "; only strategy.data may be auto, nothing chooses this one yet" : "";
+    return node.is_scalar() && node.text == "auto" ? "; only strategy.data may be auto, nothing chooses this one yet"
+                                                   : "";
 }
 
 inline std::optional<int> parse_int(const std::string& text) {
     const auto value = parse_integer(text);
-    if (!value || *value < std::numeric_limits<int>::min() || *value > std::numeric_limits<int>::max()) return std::nullopt;
+    if (!value || *value < std::numeric_limits<int>::min() || *value > std::numeric_limits<int>::max())
+        return std::nullopt;
     return static_cast<int>(*value);
 }
 
 template <class T>
-void assign(const YamlNode& node, const std::string& path, T& value, const std::optional<T>& parsed, const std::string& form, const Bounds& bounds) {
+void assign(const YamlNode& node, const std::string& path, T& value, const std::optional<T>& parsed,
+            const std::string& form, const Bounds& bounds) {
     if (!parsed) not_allowed(node, path, form + auto_hint(node));
     if (!bounds.contains(bound_value(*parsed))) not_allowed(node, path, bounds.allowed);
     value = *parsed;
@@ -230,7 +245,8 @@ void read_plain(ReadContext& context, YamlNode& node, const std::string& path, T
         if (!node.is_list()) not_allowed(node, path, "a list");
         value.clear();
         value.resize(node.items.size());
-        for (std::size_t i = 0; i < value.size(); ++i) read_value(context, node.items[i], join_path(path, std::to_string(i)), value[i], bounds);
+        for (std::size_t i = 0; i < value.size(); ++i)
+            read_value(context, node.items[i], join_path(path, std::to_string(i)), value[i], bounds);
     } else if constexpr (std::is_same_v<T, std::string>) {
         value = scalar_text(node, path, "a text");
         if (value.size() > 10'000) not_allowed(node, path, "a text of at most 10000 characters");

@@ -7,8 +7,8 @@
 #include "scenarios/language/fields.h"
 #include "scenarios/language/value_text.h"
 
-/// Writes a struct as YAML by its field list: the visitor of fields.h that writes. Block style, two spaces a level, keys in the
-/// order of the list, every value written; the same struct always gives the same bytes.
+/// Writes a struct as YAML by its field list: the visitor of fields.h that writes. Block style, two spaces a level,
+/// keys in the order of the list, every value written; the same struct always gives the same bytes.
 namespace headway::scenarios {
 
 /// A text as a YAML scalar: plain where that is safe, otherwise in double quotes.
@@ -19,11 +19,17 @@ class FieldWriter {
     FieldWriter(std::string& out, int indent) : out_(out), indent_(indent) {}
 
     template <class T>
-    void field(const char* key, T& member, const Bounds& = {}) { write(key, member); }
+    void field(const char* key, T& member, const Bounds& = {}) {
+        write(key, member);
+    }
     template <class T>
-    void required(const char* key, T& member, const Bounds& = {}) { write(key, member); }
+    void required(const char* key, T& member, const Bounds& = {}) {
+        write(key, member);
+    }
     template <class T>
-    void catalogued(const char* key, T& member, const char*) { write(key, member); }
+    void catalogued(const char* key, T& member, const char*) {
+        write(key, member);
+    }
 
     void index(const char* key, int& member) {
         if (member >= 0) write(key, member);
@@ -39,13 +45,17 @@ class FieldWriter {
     }
 
     void int_or_auto(const char* key, int& member, const Bounds&) {
-        if (member == 0) line(std::string(key) + ": auto");
-        else write(key, member);
+        if (member == 0)
+            line(std::string(key) + ": auto");
+        else
+            write(key, member);
     }
 
     void list_or_word(const char* key, std::vector<int>& member, const char* word, const Bounds&) {
-        if (member.empty()) line(std::string(key) + ": " + word);
-        else write(key, member);
+        if (member.empty())
+            line(std::string(key) + ": " + word);
+        else
+            write(key, member);
     }
 
     template <class Row>
@@ -60,16 +70,24 @@ class FieldWriter {
 
   private:
     template <class T>
-    static constexpr bool kHasFields = requires(FieldWriter& writer, T& value) { fields(writer, value); };
+    static constexpr bool kHasFields = requires(FieldWriter& writer, T& value) {
+        fields(writer, value);
+    };
 
-    void line(const std::string& text) { out_.append(static_cast<std::size_t>(indent_), ' ').append(text).append("\n"); }
+    void line(const std::string& text) {
+        out_.append(static_cast<std::size_t>(indent_), ' ').append(text).append("\n");
+    }
 
     template <class T>
     static std::string scalar(const T& value) {
-        if constexpr (std::is_same_v<T, std::string>) return yaml_text(value);
-        else if constexpr (std::is_same_v<T, bool>) return value ? "true" : "false";
-        else if constexpr (HasWords<T>) return std::string(word_of(value));
-        else return format_value(value);
+        if constexpr (std::is_same_v<T, std::string>)
+            return yaml_text(value);
+        else if constexpr (std::is_same_v<T, bool>)
+            return value ? "true" : "false";
+        else if constexpr (HasWords<T>)
+            return std::string(word_of(value));
+        else
+            return format_value(value);
     }
 
     template <class T>
@@ -123,7 +141,9 @@ class RowWriter {
         first_ = false;
     }
     template <class T>
-    void required(const char* key, T& member, const Bounds& bounds = {}) { field(key, member, bounds); }
+    void required(const char* key, T& member, const Bounds& bounds = {}) {
+        field(key, member, bounds);
+    }
 
   private:
     std::string& out_;

@@ -229,7 +229,9 @@ void fields(V& v, Strategy& s) {
     v.list_or_word("placement", s.placement, "in_order", not_negative());
     v.field("idle_gpus", s.idle_gpus, between(0, 1'048'576));
     v.refuse("expert", "expert parallelism is not built yet");
-    v.refuse("fully_sharded", "sharded parameters and gradients (ZeRO-2, ZeRO-3, FSDP) are not built yet; distributed_optimizer is ZeRO-1");
+    v.refuse(
+        "fully_sharded",
+        "sharded parameters and gradients (ZeRO-2, ZeRO-3, FSDP) are not built yet; distributed_optimizer is ZeRO-1");
     v.refuse("compression", "compression of communication is not built yet");
     v.refuse("tiering", "state in host memory or on storage is not built yet");
     v.refuse("collectives", "a choice of collective algorithm per group is not built yet");
@@ -282,8 +284,10 @@ template <class V>
 void fields(V& v, SpeedFactor& c) {
     fields(v, c.at);
     v.rows("series", c.series);
-    if (c.series.empty()) v.required("factor", c.factor, between_above(0, 10));
-    else v.refuse("factor", "a recorded series is given; give one of the two");
+    if (c.series.empty())
+        v.required("factor", c.factor, between_above(0, 10));
+    else
+        v.refuse("factor", "a recorded series is given; give one of the two");
 }
 template <class V>
 void fields(V& v, LinkBandwidth& c) {
@@ -302,15 +306,25 @@ void fields(V& v, LinkFlap& c) {
     v.required("period", c.period, positive());
 }
 template <class V>
-void fields(V& v, GpuLoss& c) { v.required("gpu", c.gpu); }
+void fields(V& v, GpuLoss& c) {
+    v.required("gpu", c.gpu);
+}
 template <class V>
-void fields(V& v, NodeLoss& c) { v.required("node", c.node); }
+void fields(V& v, NodeLoss& c) {
+    v.required("node", c.node);
+}
 template <class V>
-void fields(V& v, NodeArrival& c) { v.field("nodes", c.nodes, between(1, 1'000'000)); }
+void fields(V& v, NodeArrival& c) {
+    v.field("nodes", c.nodes, between(1, 1'000'000));
+}
 template <class V>
-void fields(V& v, SequenceLengths& c) { v.required("spread", c.spread, between(0, 2)); }
+void fields(V& v, SequenceLengths& c) {
+    v.required("spread", c.spread, between(0, 2));
+}
 template <class V>
-void fields(V& v, Jitter& c) { v.required("spread", c.spread, between(0, 2)); }
+void fields(V& v, Jitter& c) {
+    v.required("spread", c.spread, between(0, 2));
+}
 
 template <class V>
 void fields(V& v, Disturbance& d) {
@@ -350,8 +364,10 @@ void fields(V& v, DisturbanceRates& r) {
 template <class V>
 void fields(V& v, RunLength& r) {
     v.field("time", r.time, positive());
-    if (r.time) v.refuse("iterations", "a time is given; give one of the two");
-    else v.field("iterations", r.iterations, between(1, 100'000'000));
+    if (r.time)
+        v.refuse("iterations", "a time is given; give one of the two");
+    else
+        v.field("iterations", r.iterations, between(1, 100'000'000));
 }
 
 template <class V>

@@ -9,8 +9,10 @@ namespace {
 std::vector<std::string> split_keys(const std::string& path) {
     std::vector<std::string> keys(1);
     for (const char c : path) {
-        if (c == '.') keys.emplace_back();
-        else keys.back() += c;
+        if (c == '.')
+            keys.emplace_back();
+        else
+            keys.back() += c;
     }
     return keys;
 }
@@ -21,7 +23,9 @@ void set_places(YamlNode& node, const YamlPlace& place) {
     for (YamlNode& item : node.items) set_places(item, place);
 }
 
-bool is_index(const std::string& key) { return parse_unsigned(key).has_value(); }
+bool is_index(const std::string& key) {
+    return parse_unsigned(key).has_value();
+}
 
 /// Sets keys[at..] below `node`. False where the way ends in a value that may become a map later (a catalogue name).
 bool set_below(YamlNode& node, const std::vector<std::string>& keys, std::size_t at, const YamlNode& value) {
@@ -33,8 +37,9 @@ bool set_below(YamlNode& node, const std::vector<std::string>& keys, std::size_t
     if (node.is_list()) {
         const auto index = parse_unsigned(key);
         if (!index || *index > node.items.size()) {
-            throw error_at(value.place, "", "'" + key + "' is not an item of this list (it has " + std::to_string(node.items.size()) +
-                                                ", counted from 0)");
+            throw error_at(value.place, "",
+                           "'" + key + "' is not an item of this list (it has " + std::to_string(node.items.size()) +
+                               ", counted from 0)");
         }
         if (*index == node.items.size()) {
             node.items.emplace_back();

@@ -5,8 +5,8 @@
 namespace headway::scenarios {
 
 std::string describe(const Layout& layout) {
-    std::string text = "t" + std::to_string(layout.tensor) + " p" + std::to_string(layout.pipeline) + " d" + std::to_string(layout.data) +
-                       " c" + std::to_string(layout.context);
+    std::string text = "t" + std::to_string(layout.tensor) + " p" + std::to_string(layout.pipeline) + " d" +
+                       std::to_string(layout.data) + " c" + std::to_string(layout.context);
     if (layout.virtual_pipeline > 1) text += " v" + std::to_string(layout.virtual_pipeline);
     text += " " + std::string(word_of(layout.schedule));
     text += ", recompute " + std::string(word_of(layout.recompute));

@@ -39,7 +39,9 @@ std::uint64_t RandomStream::next() {
     return result;
 }
 
-double RandomStream::uniform() { return static_cast<double>(next() >> 11) * 0x1.0p-53; }
+double RandomStream::uniform() {
+    return static_cast<double>(next() >> 11) * 0x1.0p-53;
+}
 
 std::int64_t RandomStream::below(std::int64_t count) {
     if (count < 1) throw std::invalid_argument("a draw among no choices");
@@ -69,7 +71,9 @@ double RandomStream::normal() {
     return x * scale;
 }
 
-double RandomStream::exponential() { return -portable_log(1.0 - uniform()); }
+double RandomStream::exponential() {
+    return -portable_log(1.0 - uniform());
+}
 
 double RandomStream::log_uniform(double min, double max) {
     const double low = portable_log(min);

@@ -4,9 +4,9 @@
 #include <cstdint>
 #include <string_view>
 
-/// Randomness by name: every use has a stream of its own, derived from the scenario's seed and the use's name, so that a new
-/// use changes no other's numbers. Only integer arithmetic and correctly rounded operations (+ - * / sqrt) are used, so that
-/// the numbers are the same on every machine and with every standard library.
+/// Randomness by name: every use has a stream of its own, derived from the scenario's seed and the use's name, so that
+/// a new use changes no other's numbers. Only integer arithmetic and correctly rounded operations (+ - * / sqrt) are
+/// used, so that the numbers are the same on every machine and with every standard library.
 namespace headway::scenarios {
 
 class RandomStream {

@@ -15,8 +15,13 @@ struct RateRangeCheck {
     void field(const char*, std::optional<Duration>&, const Bounds&) {}
     void field(const char* family, FamilyRate& rate) {
         const std::string path = std::string("generate.") + family;
-        if (rate.severity_min > rate.severity_max) throw places.error(path + ".severity_min", format_value(rate.severity_min) + " is not allowed (at most severity_max, " + format_value(rate.severity_max) + ")");
-        if (rate.shortest > rate.longest) throw places.error(path + ".shortest", format_value(rate.shortest) + " is not allowed (at most longest, " + format_value(rate.longest) + ")");
+        if (rate.severity_min > rate.severity_max)
+            throw places.error(path + ".severity_min", format_value(rate.severity_min) +
+                                                           " is not allowed (at most severity_max, " +
+                                                           format_value(rate.severity_max) + ")");
+        if (rate.shortest > rate.longest)
+            throw places.error(path + ".shortest", format_value(rate.shortest) + " is not allowed (at most longest, " +
+                                                       format_value(rate.longest) + ")");
     }
 };
 
@@ -24,7 +29,8 @@ struct RateRangeCheck {
 void draw_generated(Scenario& scenario, const KeyPlaces& places) {
     if (!scenario.generate) return;
     const DisturbanceRates rates = *scenario.generate;
-    if (!rates.horizon && !scenario.run.time) throw places.error("generate", "'horizon' is missing (until when to draw, since the run has no time)");
+    if (!rates.horizon && !scenario.run.time)
+        throw places.error("generate", "'horizon' is missing (until when to draw, since the run has no time)");
     Duration end = rates.horizon.value_or(scenario.run.time.value_or(Duration{}));
     if (scenario.run.time) end = std::min(end, *scenario.run.time);
     RateRangeCheck ranges{places};
@@ -72,12 +78,13 @@ ConfigError KeyPlaces::error(const std::string& key, const std::string& message)
     return ConfigError((place.empty() ? "" : place + ": ") + key + ": " + message);
 }
 
-Scenario read_scenario(const std::filesystem::path& file, const Catalogue& catalogue, const std::vector<Override>& overrides, KeyPlaces* places) {
+Scenario read_scenario(const std::filesystem::path& file, const Catalogue& catalogue,
+                       const std::vector<Override>& overrides, KeyPlaces* places) {
     return parse_scenario(read_text_file(file, ""), file.string(), file.parent_path(), catalogue, overrides, places);
 }
 
-Scenario parse_scenario(const std::string& text, const std::string& name, const std::filesystem::path& folder, const Catalogue& catalogue,
-                        const std::vector<Override>& overrides, KeyPlaces* places) {
+Scenario parse_scenario(const std::string& text, const std::string& name, const std::filesystem::path& folder,
+                        const Catalogue& catalogue, const std::vector<Override>& overrides, KeyPlaces* places) {
     ReadContext context{catalogue, folder, parse_overrides(overrides), {}};
     YamlNode root = parse_yaml(text, name);
     if (!root.is_map()) throw error_at(root.place, "", "a scenario must be a map of keys, not " + root.shown());

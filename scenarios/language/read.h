@@ -42,7 +42,8 @@ Scenario read_scenario(const std::filesystem::path& file, const Catalogue& catal
                        const std::vector<Override>& overrides = {}, KeyPlaces* places = nullptr);
 /// The same from text; `name` stands for the file in messages.
 Scenario parse_scenario(const std::string& text, const std::string& name, const std::filesystem::path& folder,
-                        const Catalogue& catalogue, const std::vector<Override>& overrides = {}, KeyPlaces* places = nullptr);
+                        const Catalogue& catalogue, const std::vector<Override>& overrides = {},
+                        KeyPlaces* places = nullptr);
 
 /// The resolved scenario with every default written out; parsing it gives the same scenario.
 std::string write_scenario(const Scenario& scenario);

@@ -17,13 +17,8 @@ struct ValueUnit {
 };
 
 // Formatting takes the first unit that suits, so each table runs from large to small.
-constexpr std::array<ValueUnit, 7> kDurationUnits{{{"d", 9, 86400.0},
-                                                   {"h", 9, 3600.0},
-                                                   {"min", 9, 60.0},
-                                                   {"s", 9},
-                                                   {"ms", 6},
-                                                   {"us", 3},
-                                                   {"ns", 0}}};
+constexpr std::array<ValueUnit, 7> kDurationUnits{
+    {{"d", 9, 86400.0}, {"h", 9, 3600.0}, {"min", 9, 60.0}, {"s", 9}, {"ms", 6}, {"us", 3}, {"ns", 0}}};
 constexpr std::array<ValueUnit, 9> kBytesUnits{{{"TiB", 0, 1099511627776.0},
                                                 {"TB", 12},
                                                 {"GiB", 0, 1073741824.0},
@@ -83,7 +78,8 @@ std::optional<double> shifted_number(std::string_view text, int shift) {
         std::string_view digits = text.substr(exponent_at + 1);
         if (!digits.empty() && digits.front() == '+') digits.remove_prefix(1);
         const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), exponent);
-        if (error != std::errc() || end != digits.data() + digits.size() || std::abs(exponent) > 1000) return std::nullopt;
+        if (error != std::errc() || end != digits.data() + digits.size() || std::abs(exponent) > 1000)
+            return std::nullopt;
     }
     const std::string whole = std::string(text.substr(0, exponent_at)) + "e" + std::to_string(exponent + shift);
     double value = 0.0;
@@ -108,13 +104,15 @@ std::optional<NumberAndUnit> split_quantity(std::string_view text, std::span<con
     return std::nullopt;
 }
 
-std::optional<std::int64_t> integer_quantity(std::string_view text, std::span<const ValueUnit> units, std::int64_t limit) {
+std::optional<std::int64_t> integer_quantity(std::string_view text, std::span<const ValueUnit> units,
+                                             std::int64_t limit) {
     const auto parts = split_quantity(text, units);
     if (!parts) return std::nullopt;
     std::int64_t scale = static_cast<std::int64_t>(parts->unit->factor);
     for (int digit = 0; digit < parts->unit->exponent; ++digit) scale *= 10;
     if (const auto whole = parse_integer(parts->number)) {
-        if (std::abs(static_cast<double>(*whole)) * static_cast<double>(scale) > static_cast<double>(limit)) return std::nullopt;
+        if (std::abs(static_cast<double>(*whole)) * static_cast<double>(scale) > static_cast<double>(limit))
+            return std::nullopt;
         return *whole * scale;
     }
     const auto number = shifted_number(parts->number, parts->unit->exponent);
@@ -149,15 +147,18 @@ std::string integer_text(std::int64_t value, std::span<const ValueUnit> units, s
 /// Shortest decimal of `value` divided by 10^shift, without a rounding of its own.
 std::string shifted_text(double value, int shift) {
     std::array<char, 64> buffer{};
-    const auto [end, error] = std::to_chars(buffer.data(), buffer.data() + buffer.size(), value, std::chars_format::scientific);
+    const auto [end, error] =
+        std::to_chars(buffer.data(), buffer.data() + buffer.size(), value, std::chars_format::scientific);
     std::string text(buffer.data(), end);
     const std::size_t at = text.find('e');
     const int exponent = std::stoi(text.substr(at + 1)) - shift;
     std::string sign;
     std::string digits;
     for (const char c : text.substr(0, at)) {
-        if (c == '-') sign = "-";
-        else if (c != '.') digits += c;
+        if (c == '-')
+            sign = "-";
+        else if (c != '.')
+            digits += c;
     }
     const int count = static_cast<int>(digits.size());
     if (exponent < -6 || exponent > 17) {
@@ -165,7 +166,8 @@ std::string shifted_text(double value, int shift) {
     }
     if (exponent < 0) return sign + "0." + std::string(static_cast<std::size_t>(-exponent - 1), '0') + digits;
     if (count <= exponent + 1) return sign + digits + std::string(static_cast<std::size_t>(exponent + 1 - count), '0');
-    return sign + digits.substr(0, static_cast<std::size_t>(exponent) + 1) + "." + digits.substr(static_cast<std::size_t>(exponent) + 1);
+    return sign + digits.substr(0, static_cast<std::size_t>(exponent) + 1) + "." +
+           digits.substr(static_cast<std::size_t>(exponent) + 1);
 }
 
 std::string real_text(double value, std::span<const ValueUnit> units) {
@@ -241,26 +243,66 @@ std::optional<KelvinPerWatt> parse_quantity(std::string_view text, KelvinPerWatt
     return quantity_of<KelvinPerWatt>(real_quantity(text, kKelvinPerWattUnits));
 }
 
-std::string quantity_form(Duration) { return unit_names("a time such as 30 min", kDurationUnits) + "; up to 10 years"; }
-std::string quantity_form(Bytes) { return unit_names("an amount of data such as 80 GiB", kBytesUnits); }
-std::string quantity_form(BytesPerSecond) { return unit_names("a bandwidth such as 25 GB/s", kBandwidthUnits); }
-std::string quantity_form(FlopsPerSecond) { return unit_names("a rate such as 312 TFLOP/s", kFlopsUnits); }
-std::string quantity_form(Celsius) { return unit_names("a temperature such as 35 C", kCelsiusUnits); }
-std::string quantity_form(Watts) { return unit_names("a power such as 400 W", kWattUnits); }
-std::string quantity_form(Megahertz) { return unit_names("a clock such as 1410 MHz", kMegahertzUnits); }
-std::string quantity_form(KelvinPerWatt) { return unit_names("a thermal resistance such as 0.049 K/W", kKelvinPerWattUnits); }
+std::string quantity_form(Duration) {
+    return unit_names("a time such as 30 min", kDurationUnits) + "; up to 10 years";
+}
+std::string quantity_form(Bytes) {
+    return unit_names("an amount of data such as 80 GiB", kBytesUnits);
+}
+std::string quantity_form(BytesPerSecond) {
+    return unit_names("a bandwidth such as 25 GB/s", kBandwidthUnits);
+}
+std::string quantity_form(FlopsPerSecond) {
+    return unit_names("a rate such as 312 TFLOP/s", kFlopsUnits);
+}
+std::string quantity_form(Celsius) {
+    return unit_names("a temperature such as 35 C", kCelsiusUnits);
+}
+std::string quantity_form(Watts) {
+    return unit_names("a power such as 400 W", kWattUnits);
+}
+std::string quantity_form(Megahertz) {
+    return unit_names("a clock such as 1410 MHz", kMegahertzUnits);
+}
+std::string quantity_form(KelvinPerWatt) {
+    return unit_names("a thermal resistance such as 0.049 K/W", kKelvinPerWattUnits);
+}
 
-std::string format_value(int value) { return std::to_string(value); }
-std::string format_value(std::int64_t value) { return std::to_string(value); }
-std::string format_value(std::uint64_t value) { return std::to_string(value); }
-std::string format_value(double value) { return value == 0.0 ? "0" : shifted_text(value, 0); }
-std::string format_value(Duration value) { return integer_text(value.ns(), kDurationUnits, "s"); }
-std::string format_value(Bytes value) { return integer_text(value.count(), kBytesUnits, "B"); }
-std::string format_value(BytesPerSecond value) { return real_text(value.value, kBandwidthUnits); }
-std::string format_value(FlopsPerSecond value) { return real_text(value.value, kFlopsUnits); }
-std::string format_value(Celsius value) { return real_text(value.value, kCelsiusUnits); }
-std::string format_value(Watts value) { return real_text(value.value, std::span(kWattUnits).first(1)); }
-std::string format_value(Megahertz value) { return real_text(value.value, std::span(kMegahertzUnits).first(1)); }
-std::string format_value(KelvinPerWatt value) { return real_text(value.value, kKelvinPerWattUnits); }
+std::string format_value(int value) {
+    return std::to_string(value);
+}
+std::string format_value(std::int64_t value) {
+    return std::to_string(value);
+}
+std::string format_value(std::uint64_t value) {
+    return std::to_string(value);
+}
+std::string format_value(double value) {
+    return value == 0.0 ? "0" : shifted_text(value, 0);
+}
+std::string format_value(Duration value) {
+    return integer_text(value.ns(), kDurationUnits, "s");
+}
+std::string format_value(Bytes value) {
+    return integer_text(value.count(), kBytesUnits, "B");
+}
+std::string format_value(BytesPerSecond value) {
+    return real_text(value.value, kBandwidthUnits);
+}
+std::string format_value(FlopsPerSecond value) {
+    return real_text(value.value, kFlopsUnits);
+}
+std::string format_value(Celsius value) {
+    return real_text(value.value, kCelsiusUnits);
+}
+std::string format_value(Watts value) {
+    return real_text(value.value, std::span(kWattUnits).first(1));
+}
+std::string format_value(Megahertz value) {
+    return real_text(value.value, std::span(kMegahertzUnits).first(1));
+}
+std::string format_value(KelvinPerWatt value) {
+    return real_text(value.value, kKelvinPerWattUnits);
+}
 
 }  // namespace headway::scenarios

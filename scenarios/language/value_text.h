@@ -16,7 +16,8 @@ std::optional<std::uint64_t> parse_unsigned(std::string_view text);
 /// Decimal numbers only (12, 0.5, 1e-3): no infinity, no NaN, no hexadecimal, no overflow.
 std::optional<double> parse_number(std::string_view text);
 
-/// "25 GB/s", "30 min", ...: empty for a missing or unknown unit and for a number out of range. Durations reach 10 years.
+/// "25 GB/s", "30 min", ...: empty for a missing or unknown unit and for a number out of range. Durations reach 10
+/// years.
 std::optional<Duration> parse_quantity(std::string_view text, Duration);
 std::optional<Bytes> parse_quantity(std::string_view text, Bytes);
 std::optional<BytesPerSecond> parse_quantity(std::string_view text, BytesPerSecond);
@@ -51,6 +52,8 @@ std::string format_value(Megahertz value);
 std::string format_value(KelvinPerWatt value);
 
 template <class T>
-concept QuantityType = requires(T value) { parse_quantity(std::string_view{}, value); };
+concept QuantityType = requires(T value) {
+    parse_quantity(std::string_view{}, value);
+};
 
 }  // namespace headway::scenarios

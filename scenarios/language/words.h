@@ -29,7 +29,9 @@ constexpr auto words(FabricKind) {
 constexpr auto words(Positions) {
     return WordTable<Positions, 2>{{{"learned", Positions::kLearned}, {"rotary", Positions::kRotary}}};
 }
-constexpr auto words(Norm) { return WordTable<Norm, 2>{{{"layer", Norm::kLayer}, {"rms", Norm::kRms}}}; }
+constexpr auto words(Norm) {
+    return WordTable<Norm, 2>{{{"layer", Norm::kLayer}, {"rms", Norm::kRms}}};
+}
 constexpr auto words(Precision) {
     return WordTable<Precision, 3>{{{"fp16", Precision::kFp16}, {"bf16", Precision::kBf16}, {"fp8", Precision::kFp8}}};
 }
@@ -45,7 +47,9 @@ constexpr auto words(Recompute) {
 }
 
 template <class E>
-concept HasWords = requires(E value) { words(value); };
+concept HasWords = requires(E value) {
+    words(value);
+};
 
 /// The word of an enumerator.
 template <HasWords E>

@@ -7,13 +7,13 @@
 
 #include "scenarios/language/config_error.h"
 
-/// A YAML document as a plain tree with the place of every node, without the parts of YAML that this language has no use for:
-/// anchors, aliases, tags, several documents and duplicate keys are errors, and depth and size are limited.
+/// A YAML document as a plain tree with the place of every node, without the parts of YAML that this language has no
+/// use for: anchors, aliases, tags, several documents and duplicate keys are errors, and depth and size are limited.
 namespace headway::scenarios {
 
 struct YamlPlace {
-    std::shared_ptr<const std::string> name;   ///< file, or "--set KEY=VALUE" (then `line` is 0)
-    int line = 0;                              ///< from 1
+    std::shared_ptr<const std::string> name;  ///< file, or "--set KEY=VALUE" (then `line` is 0)
+    int line = 0;                             ///< from 1
     int column = 0;
     /// "straggler.yaml:14:9"
     std::string text() const;
@@ -23,9 +23,9 @@ struct YamlNode {
     enum class Kind { kEmpty, kScalar, kList, kMap };
     Kind kind = Kind::kEmpty;
     YamlPlace place;
-    std::string text;                          ///< of a scalar
-    std::vector<std::pair<std::string, YamlPlace>> keys;   ///< of a map, in order
-    std::vector<YamlNode> items;               ///< of a list, or the values of a map
+    std::string text;                                     ///< of a scalar
+    std::vector<std::pair<std::string, YamlPlace>> keys;  ///< of a map, in order
+    std::vector<YamlNode> items;                          ///< of a list, or the values of a map
 
     bool is_scalar() const { return kind == Kind::kScalar; }
     bool is_list() const { return kind == Kind::kList; }

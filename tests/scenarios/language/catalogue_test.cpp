@@ -27,7 +27,9 @@ class OwnCatalogue : public testing::Test {
     }
     void TearDown() override { fs::remove_all(catalogue_.directory); }
 
-    void model(const std::string& name, const std::string& text) const { std::ofstream(catalogue_.directory / "models" / (name + ".yaml")) << text; }
+    void model(const std::string& name, const std::string& text) const {
+        std::ofstream(catalogue_.directory / "models" / (name + ".yaml")) << text;
+    }
 
     std::string model_error(const std::string& name) const {
         try {
@@ -44,16 +46,21 @@ class OwnCatalogue : public testing::Test {
 
 TEST_F(OwnCatalogue, DemandsASourceForEveryNumber) {
     model("bare", kTinyShape);
-    EXPECT_THAT(model_error("bare"), AllOf(HasSubstr("bare.yaml:1:9: layers: 2 has no source"), HasSubstr("[2, assumed]")));
+    EXPECT_THAT(model_error("bare"),
+                AllOf(HasSubstr("bare.yaml:1:9: layers: 2 has no source"), HasSubstr("[2, assumed]")));
     model("covered", std::string("source: a paper\n") + kTinyShape);
     EXPECT_EQ(read_model(catalogue_, "covered").layers, 2);
-    model("single", "sources: {paper: Some 2020}\nlayers: [2, paper]\nhidden: [64, paper]\nheads: [4, assumed]\nffn: [256, paper]\nvocab: [1000, paper]\nsequence_length: [128, paper]\n");
+    model("single",
+          "sources: {paper: Some 2020}\nlayers: [2, paper]\nhidden: [64, paper]\nheads: [4, assumed]\nffn: [256, "
+          "paper]\nvocab: [1000, paper]\nsequence_length: [128, paper]\n");
     EXPECT_EQ(read_model(catalogue_, "single").hidden, 64);
 }
 
 TEST_F(OwnCatalogue, RejectsASourceThatIsNotDefined) {
     model("typo", "sources: {paper: Some 2020}\nlayers: [2, papr]\n");
-    EXPECT_THAT(model_error("typo"), HasSubstr("typo.yaml:2:13: layers: source 'papr' is not defined under sources (did you mean 'paper'?)"));
+    EXPECT_THAT(
+        model_error("typo"),
+        HasSubstr("typo.yaml:2:13: layers: source 'papr' is not defined under sources (did you mean 'paper'?)"));
 }
 
 TEST_F(OwnCatalogue, BuildsEntriesOnOthers) {
@@ -73,7 +80,8 @@ TEST_F(OwnCatalogue, RejectsEntriesThatAreBasedOnThemselves) {
 
 TEST_F(OwnCatalogue, ReportsUnknownKeysWithTheFileOfTheEntry) {
     model("wrong", std::string("source: a paper\nlayer: 3\n") + kTinyShape);
-    EXPECT_THAT(model_error("wrong"), AllOf(HasSubstr("wrong.yaml:2:1: unknown key 'layer' in models"), HasSubstr("did you mean 'layers'?")));
+    EXPECT_THAT(model_error("wrong"),
+                AllOf(HasSubstr("wrong.yaml:2:1: unknown key 'layer' in models"), HasSubstr("did you mean 'layers'?")));
     model("named", "name: x\n");
     EXPECT_THAT(model_error("named"), HasSubstr("named.yaml:1:7: name: not allowed here"));
 }
@@ -87,19 +95,26 @@ TEST_F(OwnCatalogue, ListsItsEntries) {
 }
 
 TEST(CatalogueNames, SuggestTheNearestEntry) {
-    EXPECT_THAT(error_of(small_with("model: gpt2-124m", "model: gpt2-124")), AllOf(StartsWith("small.yaml:3:10: job.model: 'gpt2-124' is not in the catalogue of models"), HasSubstr("(did you mean 'gpt2-124m'?)")));
-    EXPECT_THAT(error_of(small_with("base: selene", "base: seline")), AllOf(StartsWith("small.yaml:9:9: cluster.base: 'seline'"), HasSubstr("(did you mean 'selene'?)")));
+    EXPECT_THAT(error_of(small_with("model: gpt2-124m", "model: gpt2-124")),
+                AllOf(StartsWith("small.yaml:3:10: job.model: 'gpt2-124' is not in the catalogue of models"),
+                      HasSubstr("(did you mean 'gpt2-124m'?)")));
+    EXPECT_THAT(error_of(small_with("base: selene", "base: seline")),
+                AllOf(StartsWith("small.yaml:9:9: cluster.base: 'seline'"), HasSubstr("(did you mean 'selene'?)")));
     EXPECT_THROW(read_gpu(shipped(), "A100"), ConfigError);
 }
 
 TEST(CatalogueNames, CannotLeaveTheCatalogue) {
     for (const char* name : {"../models/gpt2-124m", "/etc/passwd", ".", "..", "a/b", "''", "\"a\\nb\""}) {
-        EXPECT_THAT(error_of(small_with("model: gpt2-124m", std::string("model: ") + name)), HasSubstr("is not in the catalogue of models")) << name;
+        EXPECT_THAT(error_of(small_with("model: gpt2-124m", std::string("model: ") + name)),
+                    HasSubstr("is not in the catalogue of models"))
+            << name;
     }
 }
 
 TEST(CatalogueEntries, TakeOverridesOfSingleKeys) {
-    const Scenario scenario = parse_scenario(small_with("  nodes: 1\n", "  nodes: 1\n  node: {gpu: {power_limit: 300 W, thermal: {max_operating: 80 C}}}\n"), "small.yaml", ".", shipped());
+    const Scenario scenario = parse_scenario(
+        small_with("  nodes: 1\n", "  nodes: 1\n  node: {gpu: {power_limit: 300 W, thermal: {max_operating: 80 C}}}\n"),
+        "small.yaml", ".", shipped());
     const GpuType plain = read_gpu(shipped(), "A100-SXM4-80GB");
     const GpuType& changed = scenario.cluster.node(0).gpu;
     EXPECT_EQ(changed.power_limit.value, 300.0);
@@ -110,7 +125,10 @@ TEST(CatalogueEntries, TakeOverridesOfSingleKeys) {
 
 TEST(CatalogueEntries, CanBeWrittenOutWithoutABase) {
     EXPECT_THAT(error_of(small_with("model: gpt2-124m", "model: {layers: 2}")), HasSubstr("job.model.hidden: missing"));
-    const Scenario scenario = parse_scenario(small_with("model: gpt2-124m", "model: {layers: 2, hidden: 64, heads: 4, ffn: 256, vocab: 1000, sequence_length: 128}"), "small.yaml", ".", shipped());
+    const Scenario scenario = parse_scenario(
+        small_with("model: gpt2-124m",
+                   "model: {layers: 2, hidden: 64, heads: 4, ffn: 256, vocab: 1000, sequence_length: 128}"),
+        "small.yaml", ".", shipped());
     EXPECT_EQ(scenario.job.model.ffn, 256);
     EXPECT_EQ(scenario.job.model.name, "");
 }

@@ -14,7 +14,9 @@ namespace {
 
 namespace fs = std::filesystem;
 
-Catalogue shipped_catalogue() { return {tests::source_directory() / "scenarios"}; }
+Catalogue shipped_catalogue() {
+    return {tests::source_directory() / "scenarios"};
+}
 
 std::vector<fs::path> shipped_scenarios() {
     std::vector<fs::path> files;
@@ -48,17 +50,22 @@ TEST(ShippedCatalogue, EveryEntryReadsAndEveryNumberHasASource) {
     // A number without a source is an error of reading (see catalogue_test.cpp).
     const Catalogue catalogue = shipped_catalogue();
     for (const std::string& name : catalogue_names(catalogue, "gpus")) EXPECT_EQ(read_gpu(catalogue, name).name, name);
-    for (const std::string& name : catalogue_names(catalogue, "fabrics")) EXPECT_EQ(read_fabric(catalogue, name).name, name);
-    for (const std::string& name : catalogue_names(catalogue, "stacks")) EXPECT_EQ(read_stack(catalogue, name).name, name);
-    for (const std::string& name : catalogue_names(catalogue, "clusters")) EXPECT_EQ(read_cluster(catalogue, name).name, name);
-    for (const std::string& name : catalogue_names(catalogue, "models")) EXPECT_EQ(read_model(catalogue, name).name, name);
+    for (const std::string& name : catalogue_names(catalogue, "fabrics"))
+        EXPECT_EQ(read_fabric(catalogue, name).name, name);
+    for (const std::string& name : catalogue_names(catalogue, "stacks"))
+        EXPECT_EQ(read_stack(catalogue, name).name, name);
+    for (const std::string& name : catalogue_names(catalogue, "clusters"))
+        EXPECT_EQ(read_cluster(catalogue, name).name, name);
+    for (const std::string& name : catalogue_names(catalogue, "models"))
+        EXPECT_EQ(read_model(catalogue, name).name, name);
 }
 
 TEST(ShippedCatalogue, DescribesEveryEntry) {
     for (const char* kind : {"gpus", "fabrics", "stacks", "clusters", "models"}) {
         const auto names = catalogue_names(shipped_catalogue(), kind);
         EXPECT_FALSE(names.empty()) << kind;
-        for (const std::string& name : names) EXPECT_NE(catalogue_description(shipped_catalogue(), kind, name), "") << kind << "/" << name;
+        for (const std::string& name : names)
+            EXPECT_NE(catalogue_description(shipped_catalogue(), kind, name), "") << kind << "/" << name;
     }
 }
 

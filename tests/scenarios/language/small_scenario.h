@@ -13,7 +13,9 @@
 /// A small valid scenario (one node of 8 GPUs, GPT-2), and the message of what is made of it.
 namespace headway::scenarios {
 
-inline Catalogue shipped() { return {tests::source_directory() / "scenarios"}; }
+inline Catalogue shipped() {
+    return {tests::source_directory() / "scenarios"};
+}
 
 inline std::string small_scenario() {
     return "name: small\n"
@@ -58,7 +60,8 @@ inline Scenario read_small(const std::vector<Override>& overrides = {}) {
 }
 
 /// Message of the ConfigError that the text leads to; a failure of the test when there is none.
-inline std::string error_of(const std::string& text, const std::vector<Override>& overrides = {}, const std::filesystem::path& folder = ".") {
+inline std::string error_of(const std::string& text, const std::vector<Override>& overrides = {},
+                            const std::filesystem::path& folder = ".") {
     try {
         parse_scenario(text, "small.yaml", folder, shipped(), overrides);
     } catch (const ConfigError& error) {
