@@ -57,6 +57,8 @@ SlowLinkRow read_slow_link_row(const TableNode& row, const TableNode& table) {
     read.id = row.at("id").text();
     read.job = read_measured_job(row, table, JobDetail::kPartial);
     read.job.layout.schedule = read_measured_schedule(row.at("schedule"));
+    // The runs behind this format hold up to twice the pipeline's micro-batches (zero-bubble-max-pending-backward).
+    if (read.job.layout.schedule == Schedule::kZeroBubble) read.job.layout.zero_bubble_memory = 2;
     if (read.job.layout.pipeline < 2) row.at("layout").fail("a pipeline of at least 2 stages is needed");
     read.slow_hops = read_slow_hops(row.at("slow_links"), read.job.layout.pipeline);
     read.added_delay_ms = row.at("added_delay_ms").not_negative();
@@ -84,7 +86,8 @@ RecordedWorker read_recorded_worker(const TableNode& node, const Layout& layout)
     worker.reduce_gradients_ms = optional_ms("grads_reduce_scatter_ms_median");
     worker.reduce_norms_ms = optional_ms("layernorm_grads_all_reduce_ms_median");
     worker.reduce_embedding_ms = optional_ms("embedding_grads_all_reduce_ms_median");
-    worker.optimizer_ms = optional_ms("optimizer_ms_median");
+    // Clipping ends before the optimizer's own span starts.
+    worker.optimizer_ms = optional_ms("optimizer_clip_main_grad_ms_median") + optional_ms("optimizer_ms_median");
     worker.garbage_collection_ms = optional_ms("gc_ms_median");
     return worker;
 }

@@ -28,7 +28,6 @@ std::int64_t nanoseconds(double milliseconds) {
 class SlowLinkJob {
   public:
     SlowLinkJob(const SlowLinkRow& row, double layer_ms, double message_ms) : layout_(row.job.layout) {
-        if (layout_.schedule == Schedule::kZeroBubble) layout_.zero_bubble_memory = 2;  // as the source ran
         const auto stages = static_cast<std::size_t>(layout_.pipeline);
         const int layers = (row.job.model.layers + 2) / layout_.pipeline;
         for (std::size_t s = 0; s < stages; ++s) {
