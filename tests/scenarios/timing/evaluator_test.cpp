@@ -8,7 +8,7 @@
 
 #include "scenarios/language/program.h"
 #include "tests/paths.h"
-#include "tests/scenarios/timing/random_plans.h"
+#include "tests/property/random_plans.h"
 #include "tests/scenarios/timing/reference_iteration.h"
 
 namespace headway::scenarios::timing_test {

@@ -1,10 +1,25 @@
-#include "tests/scenarios/timing/random_plans.h"
+#pragma once
 
+#include <cstdint>
+#include <random>
+#include <string>
 #include <vector>
 
+#include "scenarios/language/plan.h"
+#include "scenarios/timing/durations.h"
+
+/// Random small plans and durations for the tests of timing.
 namespace headway::scenarios::timing_test {
 
-RandomPlan random_plan(std::uint64_t seed) {
+struct RandomPlan {
+    Plan plan;
+    bool tied_embedding = false;
+    StepTimes times;
+};
+
+/// Any schedule and any switch, 1 to 6 stages, 1 to 4 replicas, 1 to 14 micro-batches; about half of the plans have
+/// equal replicas, delays, messages or varying micro-batches each.
+inline RandomPlan random_plan(std::uint64_t seed) {
     std::mt19937_64 random(seed);
     const auto pick = [&](int low, int high) { return std::uniform_int_distribution<int>(low, high)(random); };
     const auto coin = [&] { return pick(0, 1) == 1; };
@@ -75,7 +90,7 @@ RandomPlan random_plan(std::uint64_t seed) {
     return out;
 }
 
-std::string describe(const RandomPlan& random) {
+inline std::string describe(const RandomPlan& random) {
     const Layout& layout = random.plan.layout;
     std::string text = "schedule " + std::to_string(static_cast<int>(layout.schedule)) + " p" +
                        std::to_string(layout.pipeline) + " d" + std::to_string(layout.data) + " c" +
