@@ -184,13 +184,13 @@ void resolve_entry(const Catalogue& catalogue, YamlNode& node, const std::string
     if (!base.is_scalar())
         throw error_at(base.place, base_path, "the name of a catalogue entry is needed, not " + base.shown());
     YamlNode whole = load_entry(catalogue, kind, base.text, base.place, base_path);
-    const YamlPlace place = node.place;
+    const YamlPlace entry_place = whole.place;  // a key that is missing is missing there
     if (node.is_map()) {
         node.erase("base");
         merge_over(whole, node);
     }
     if (!whole.find("name")) whole.set("name", base);
-    whole.place = place;
+    whole.place = entry_place;
     node = std::move(whole);
 }
 

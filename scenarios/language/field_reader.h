@@ -53,9 +53,11 @@ class FieldReader {
         YamlNode* node = find(key);
         const std::string path = join_path(path_, key);
         if (!node) throw missing(key);
+        const YamlPlace asked = node->place;
         resolve_entry(context_.catalogue, *node, kind, path);
         apply_overrides(context_, *node, path);
         read_value(context_, *node, path, member, {});
+        context_.places.add(path, asked.text());
     }
 
     void int_or_auto(const char* key, int& member, const Bounds& bounds) {

@@ -54,8 +54,6 @@ T read_entry(const Catalogue& catalogue, const std::string& kind, const std::str
     node.kind = YamlNode::Kind::kScalar;
     node.text = name;
     resolve_entry(catalogue, node, kind, "");
-    // Sections that the entry did not write itself are blamed on the entry's file.
-    node.place = {std::make_shared<const std::string>((catalogue.directory / kind / (name + ".yaml")).string()), 1, 1};
     T entry;
     read_value(context, node, kind, entry, {});
     places = context.places;

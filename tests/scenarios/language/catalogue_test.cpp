@@ -86,6 +86,11 @@ TEST_F(OwnCatalogue, ReportsUnknownKeysWithTheFileOfTheEntry) {
     EXPECT_THAT(model_error("named"), HasSubstr("named.yaml:1:7: name: not allowed here"));
 }
 
+TEST_F(OwnCatalogue, BlamesTheEntryForAKeyThatItLacks) {
+    model("short", "source: a paper\nlayers: 2\n");
+    EXPECT_THAT(model_error("short"), HasSubstr("short.yaml:1:1: models.hidden: missing"));
+}
+
 TEST_F(OwnCatalogue, ListsItsEntries) {
     model("b", "description: second\n");
     model("a", "description: first\n");
