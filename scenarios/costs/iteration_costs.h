@@ -42,7 +42,7 @@ struct StageCosts {
 };
 
 struct IterationCosts {
-  /// [gpu type index][virtual stage]; gpu type index as in `gpu_types_of`.
+  /// [gpu type index][virtual stage]; gpu type index as in `gpu_types_of`. Empty for a type that the plan does not use.
   std::vector<std::vector<VirtualStageCosts>> virtual_stages;
   MessageCosts activation;       ///< forward; gradient messages have the same size
   std::vector<StageCosts> stages;  ///< [pipeline]
