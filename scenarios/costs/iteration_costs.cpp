@@ -147,10 +147,10 @@ StageCosts stage_costs(const RankContext& rank, const Plan& plan, const Placemen
                                     ? collective_time(Collective::kAllGather, weights, shape, node)
                                     : Duration();
         costs.reduce_gradients.push_back(reduce);
-        costs.reduce_last_bucket.push_back(reduce.scaled(stack.gradient_exposed));
+        costs.reduce_last_bucket.push_back(reduce.scaled(stack.exposed_bucket));
         costs.reduce_bytes_per_rank.push_back(gradients);
         costs.gather_parameters.push_back(gather);
-        costs.gather_first_bucket.push_back(gather.scaled(stack.gradient_exposed));
+        costs.gather_first_bucket.push_back(gather.scaled(stack.exposed_bucket));
         costs.gather_bytes_per_rank.push_back(layout.distributed_optimizer ? weights : Bytes());
         if (const std::int64_t tied = tied_parameters(rank.job, layout, k); tied > 0) {
             costs.tied_bytes_per_rank = Bytes(static_cast<std::int64_t>(static_cast<double>(tied) * stack.gradient_bytes));
@@ -165,6 +165,15 @@ StageCosts stage_costs(const RankContext& rank, const Plan& plan, const Placemen
     costs.optimizer.memory =
         Duration::seconds((owned * stack.optimizer_traffic + parameters * kClearGradients) / bandwidth);
     costs.optimizer.fixed = stack.host_step;
+    // Collectives beside compute take SMs and memory bandwidth from it.
+    if (layout.overlap_grad_reduce) {
+        for (const Duration reduce : costs.reduce_gradients)
+            costs.optimizer.communication += reduce.scaled(stack.overlap_interference);
+    }
+    if (layout.overlap_param_gather) {
+        for (const Duration gather : costs.gather_parameters)
+            costs.optimizer.communication += gather.scaled(stack.overlap_interference);
+    }
     return costs;
 }
 

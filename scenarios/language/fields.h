@@ -103,7 +103,8 @@ void fields(V& v, SoftwareStack& s) {
     v.required("tensor_bandwidth", s.tensor_bandwidth, share_left());
     v.required("collective_skew", s.collective_skew);
     v.required("scatter_gather", s.scatter_gather);
-    v.required("gradient_exposed", s.gradient_exposed, share());
+    v.required("exposed_bucket", s.exposed_bucket, share());
+    v.required("overlap_interference", s.overlap_interference, share());
     v.required("node_nics", s.node_nics);
     v.required("shared_nic_efficiency", s.shared_nic_efficiency, share_left());
     v.required("gradient_bytes", s.gradient_bytes, positive());

@@ -36,7 +36,8 @@ struct SoftwareStack {
   double tensor_bandwidth = 1.0;     ///< share of a collective's bandwidth that tensor collectives reach in this stack
   Duration collective_skew;          ///< waiting for the slowest rank, per block and direction
   bool scatter_gather = false;       ///< tensor ranks send their slice of a message between stages, receivers gather it
-  double gradient_exposed = 1.0;     ///< with overlap: share of gradient communication that finds nothing to hide behind
+  double exposed_bucket = 1.0;       ///< with overlap: share of a chunk's gradients or parameters that finds nothing to hide behind
+  double overlap_interference = 0.0; ///< with overlap: time compute loses per time of gradient communication beside it
   double node_nics = 0.0;            ///< NICs that a group with several ranks a node drives where GPUs share NICs; 0: all
   double shared_nic_efficiency = 1.0;///< share of the bandwidth left where more groups than NICs use them at once
 
