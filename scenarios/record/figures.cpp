@@ -43,6 +43,8 @@ std::string figure_text(FigureUnit unit, double value) {
         case FigureUnit::kCount:
             return value == std::floor(value) ? count_text(value) : few_digits(value);
         case FigureUnit::kSeconds:
+            if (value >= 0.9995 && value < 9.9995) return printed("%.3f s", value);
+            if (value >= 9.9995 && value < 99.995) return printed("%.2f s", value);
             return duration_text(std::llround(value * 1e9));
         case FigureUnit::kRate:
             return std::abs(value) < 100.0 ? few_digits(value) : count_text(value);
@@ -55,6 +57,7 @@ std::string figure_text(FigureUnit unit, double value) {
 }
 
 std::string duration_text(std::int64_t ns) {
+    if (ns == 0) return "0 s";
     if (ns < 0) return "-" + duration_text(-ns);
     const double seconds = static_cast<double>(ns) / 1e9;
     if (seconds < 0.9995e-6) return std::to_string(ns) + " ns";

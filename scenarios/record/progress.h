@@ -27,7 +27,7 @@ class ProgressBar final : public RunSink {
     void end(const RunFooter& footer) override;
 
   private:
-    void draw(bool always);
+    void draw();
     void wipe();
 
     std::FILE* stream_;

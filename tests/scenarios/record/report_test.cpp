@@ -91,7 +91,7 @@ TEST(ReportText, SaysFirstWhatAPersonWantsFirst) {
     EXPECT_LT(at("Where time goes"), at("What each disturbance cost"));
     EXPECT_LT(at("What each disturbance cost"), at("Slowest GPUs"));
     EXPECT_THAT(text, HasSubstr("5 iterations in 2 min 11 s, 2 more lost to rollback"));
-    EXPECT_THAT(text, HasSubstr("p95 12.0 s"));
+    EXPECT_THAT(text, HasSubstr("p95 12.00 s"));
     EXPECT_THAT(text, HasSubstr("goodput           38.2 %"));
     EXPECT_THAT(text, HasSubstr("waited 40 s for its repair"));
     EXPECT_THAT(text, HasSubstr("stood still 55.0 s, lost 2 iterations (trained again in 20.0 s)"));
@@ -192,7 +192,7 @@ TEST(Compare, PointsOutRunsThatAreNotOfOneKind) {
 }
 
 TEST(FigureText, ReadsNaturally) {
-    EXPECT_EQ(duration_text(0), "0 ns");
+    EXPECT_EQ(duration_text(0), "0 s");
     EXPECT_EQ(duration_text(812), "812 ns");
     EXPECT_EQ(duration_text(1'500), "1.50 us");
     EXPECT_EQ(duration_text(43'100'000), "43.1 ms");
@@ -203,6 +203,9 @@ TEST(FigureText, ReadsNaturally) {
     EXPECT_EQ(duration_text(15'120 * kSecond), "4 h 12 min");
     EXPECT_EQ(duration_text(266'400 * kSecond), "3 d 02 h");
     EXPECT_EQ(duration_text(-5 * kSecond), "-5.00 s");
+    EXPECT_EQ(figure_text(FigureUnit::kSeconds, 23.4149), "23.41 s");
+    EXPECT_EQ(figure_text(FigureUnit::kSeconds, 1.25), "1.250 s");
+    EXPECT_EQ(figure_text(FigureUnit::kSeconds, 0.0431), "43.1 ms");
     EXPECT_EQ(count_text(1536), "1,536");
     EXPECT_EQ(count_text(-1234567.4), "-1,234,567");
     EXPECT_EQ(count_text(999), "999");
