@@ -1,0 +1,16 @@
+#include "tests/contract/implementations.h"
+
+#include "tests/contract/scripted_cluster.h"
+
+namespace headway::tests {
+
+std::vector<Implementation> implementations() {
+    return {
+        {"scripted",
+         [](const scenarios::Scenario& scenario) -> std::unique_ptr<policies::TrainingCluster> {
+             return std::make_unique<ScriptedCluster>(scenario);
+         }},
+    };
+}
+
+}  // namespace headway::tests
