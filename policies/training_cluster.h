@@ -73,13 +73,15 @@ class TrainingCluster {
   public:
     virtual ~TrainingCluster() = default;
     virtual const ClusterFacts& facts() const = 0;
+    /// Everything as at the beginning: time 0, the initial plan, nothing lost. Equal seeds give equal episodes.
     virtual void start_episode(std::uint64_t seed) = 0;
-    /// Trains up to `iterations` iterations; fewer when a part is lost or the scenario ends.
+    /// Trains up to `iterations` iterations; fewer when a part is lost or the scenario ends. 0 trains nothing and takes
+    /// no time; fewer throw std::invalid_argument.
     virtual Measurements run(const scenarios::Plan& plan, int iterations) = 0;
     /// Moves the job to another plan and returns how long training stood still; nothing for the plan it already has.
     virtual Duration move_to(const scenarios::Plan& plan) = 0;
     /// After a loss: waits, restarts, goes back to the last checkpoint. A loss meanwhile is part of the same recovery.
-  virtual RecoveryOutcome recover(Recovery choice) = 0;
+    virtual RecoveryOutcome recover(Recovery choice) = 0;
     /// Time since the start of the episode.
     virtual Duration now() const = 0;
 };

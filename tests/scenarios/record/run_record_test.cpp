@@ -13,6 +13,7 @@
 #include "scenarios/language/config_error.h"
 #include "scenarios/record/run_reader.h"
 #include "scenarios/record/run_writer.h"
+#include "tests/paths.h"
 #include "tests/scenarios/record/small_run.h"
 
 namespace headway::tests {
@@ -189,19 +190,20 @@ TEST(RecordReader, KeepsWhatComesBeforeEveryPossibleCut) {
     const ScratchFolder folder("record-cut");
     write_small_run(folder / "a.run.jsonl");
     const std::string whole = file_text(folder / "a.run.jsonl");
-    std::size_t delivered_before = 0;
-    for (std::size_t size = 0; size < whole.size(); ++size) {
-        write_file(folder / "cut.run.jsonl", whole.substr(0, size));
+    std::size_t delivered_before = 7;
+    for (std::size_t size = whole.size() - 1; size-- > 0;) {
+        std::filesystem::resize_file(folder / "a.run.jsonl", size);
         EventLog read;
-        const RecordStatus status = read_record(folder / "cut.run.jsonl", read);
+        const RecordStatus status = read_record(folder / "a.run.jsonl", read);
         ASSERT_EQ(status.state, State::kUnfinished) << size;
-        ASSERT_THAT(status.problem, HasSubstr("cut.run.jsonl: unfinished: no footer after line")) << size;
+        ASSERT_THAT(status.problem, HasSubstr("a.run.jsonl: unfinished: no footer after line")) << size;
         const bool at_line_end = size == 0 || whole[size - 1] == '\n';
         ASSERT_EQ(status.problem.find("is cut off") == std::string::npos, at_line_end) << size;
-        ASSERT_GE(read.iterations.size(), delivered_before);
+        ASSERT_LE(read.iterations.size(), delivered_before);
+        ASSERT_GE(read.iterations.size() + 1, delivered_before);
         delivered_before = read.iterations.size();
     }
-    EXPECT_EQ(delivered_before, 7u);
+    EXPECT_EQ(delivered_before, 0u);
 }
 
 TEST(RecordReader, NoticesEveryMissingLine) {
@@ -219,12 +221,13 @@ TEST(RecordReader, NoticesEveryMissingLine) {
     }
 }
 
-TEST(RecordReader, SurvivesAndNoticesEveryChangedByte) {
+TEST(RecordReader, SurvivesAndNoticesChangedBytes) {
     const ScratchFolder folder("record-flip");
     write_small_run(folder / "a.run.jsonl");
     const std::string whole = file_text(folder / "a.run.jsonl");
     std::mt19937 random(1);
-    for (std::size_t at = 0; at < whole.size(); ++at) {
+    const unsigned stride = long_tests() ? 1 : 5;
+    for (std::size_t at = 0; at < whole.size(); at += 1 + random() % (2 * stride - 1)) {
         std::string changed = whole;
         changed[at] = static_cast<char>(random() & 0xFF);
         if (changed[at] == whole[at]) continue;

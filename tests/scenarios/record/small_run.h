@@ -1,5 +1,7 @@
 #pragma once
 
+#include <unistd.h>
+
 #include <filesystem>
 #include <fstream>
 #include <iterator>
@@ -123,7 +125,7 @@ inline void play_small_run(scenarios::RunSink& sink, bool ended = true) {
 class ScratchFolder {
   public:
     explicit ScratchFolder(const std::string& name)
-        : path_(std::filesystem::temp_directory_path() / ("headway-" + name)) {
+        : path_(std::filesystem::temp_directory_path() / ("headway-" + name + "-" + std::to_string(::getpid()))) {
         std::filesystem::remove_all(path_);
         std::filesystem::create_directories(path_);
     }
