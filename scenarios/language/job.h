@@ -11,7 +11,8 @@
 /// What is trained: the shape of a decoder-only transformer and how it is trained. Nothing here knows a cluster or a layout.
 namespace headway::scenarios {
 
-enum class Positions { kLearned, kRotary };
+/// Learned positions are parameters (sequence_length x hidden); ALiBi is a bias on the attention scores, without parameters.
+enum class Positions { kLearned, kRotary, kAlibi };
 enum class Norm { kLayer, kRms };
 
 /// Shape of a GPT-style transformer. Widths count elements, not bytes.

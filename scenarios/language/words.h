@@ -27,7 +27,8 @@ constexpr auto words(FabricKind) {
                                      {"ethernet", FabricKind::kEthernet}}};
 }
 constexpr auto words(Positions) {
-    return WordTable<Positions, 2>{{{"learned", Positions::kLearned}, {"rotary", Positions::kRotary}}};
+    return WordTable<Positions, 3>{
+        {{"learned", Positions::kLearned}, {"rotary", Positions::kRotary}, {"alibi", Positions::kAlibi}}};
 }
 constexpr auto words(Norm) {
     return WordTable<Norm, 2>{{{"layer", Norm::kLayer}, {"rms", Norm::kRms}}};

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <fstream>
+#include <iterator>
 #include <set>
 #include <string>
 #include <vector>
@@ -30,7 +32,10 @@ std::vector<fs::path> shipped_scenarios() {
 TEST(ShippedScenarios, AreThere) {
     std::set<std::string> names;
     for (const fs::path& file : shipped_scenarios()) names.insert(file.stem().string());
-    EXPECT_TRUE(names.count("quickstart"));
+    for (const char* name : {"quickstart", "straggler", "thermal-rack", "gpt3-175b-1024", "mixed-a100-h800", "lab-4",
+                             "recorded-job-ar", "bad-day"}) {
+        EXPECT_TRUE(names.count(name)) << name;
+    }
 }
 
 TEST(ShippedScenarios, ReadBackFromTheirResolvedForm) {
@@ -44,6 +49,31 @@ TEST(ShippedScenarios, ReadBackFromTheirResolvedForm) {
         EXPECT_EQ(write_scenario(again), text);
         EXPECT_NO_THROW(initial_plan(scenario.strategy, scenario.job, scenario.cluster));
     }
+}
+
+TEST(LanguageReference, NamesEveryKeyOfAScenario) {
+    std::ifstream stream(shipped_catalogue().directory / "README.md");
+    const std::string reference{std::istreambuf_iterator<char>(stream), std::istreambuf_iterator<char>()};
+    const std::set<std::string> catalogue_only{"gpu", "fabric", "network",
+                                               "stack"};  // their keys are explained by their files
+    std::string text =
+        write_scenario(read_scenario(shipped_catalogue().directory / "quickstart.yaml", shipped_catalogue()));
+    int checked = 0;
+    std::size_t skip_from = std::string::npos;  // indentation of the entry whose keys are not in the reference
+    for (std::size_t at = 0; at < text.size();) {
+        const std::size_t end = text.find('\n', at);
+        const std::string line = text.substr(at, end - at);
+        at = end + 1;
+        const std::size_t indent = line.find_first_not_of(" -");
+        const std::string key = line.substr(indent, line.find(':') - indent);
+        if (skip_from != std::string::npos && indent > skip_from) continue;
+        skip_from = catalogue_only.count(key) && line.back() == ':' && indent > 0 ? indent : std::string::npos;
+        EXPECT_NE(reference.find("`" + key + "`"), std::string::npos) << key;
+        ++checked;
+    }
+    EXPECT_GT(checked, 60);
+    for (const char* kind : kCauseKinds)
+        EXPECT_NE(reference.find("`" + std::string(kind) + "`"), std::string::npos) << kind;
 }
 
 TEST(ShippedCatalogue, EveryEntryReadsAndEveryNumberHasASource) {
