@@ -52,14 +52,15 @@ TEST(Evaluator, Takes1F1BAndGPipeMPlusPMinus1Slots) {
 }
 
 TEST(Evaluator, TakesInterleavedABubbleSmallerByTheNumberOfChunks) {
-    // Narayanan et al. 2021, section 2.2: bubble (p - 1) (F + B) / v, with messages beside compute.
-    for (const int p : {2, 4, 8})
-        for (const int v : {2, 3, 4})
-            for (const int groups : {2, 3, 5}) {
-                Plan plan = one_replica(Schedule::kInterleaved, p, p * groups, v);
-                plan.layout.overlap_pipeline_comm = true;
-                EXPECT_EQ(time_of(plan, equal_stages(plan, 10, 20)), p * groups * v * 30 + (p - 1) * 30);
-            }
+    // Narayanan et al. 2021, section 2.2: bubble (p - 1) (F + B) / v, whether messages block or run beside compute.
+    for (const bool overlapped : {false, true})
+        for (const int p : {2, 4, 8})
+            for (const int v : {2, 3, 4})
+                for (const int groups : {2, 3, 5}) {
+                    Plan plan = one_replica(Schedule::kInterleaved, p, p * groups, v);
+                    plan.layout.overlap_pipeline_comm = overlapped;
+                    EXPECT_EQ(time_of(plan, equal_stages(plan, 10, 20)), p * groups * v * 30 + (p - 1) * 30);
+                }
 }
 
 TEST(Evaluator, TakesZeroBubbleH1AThirdOfTheBubbleOf1F1B) {
