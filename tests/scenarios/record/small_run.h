@@ -145,6 +145,7 @@ inline std::string file_text(const std::filesystem::path& file) {
 }
 
 inline void write_file(const std::filesystem::path& file, const std::string& text) {
+    std::filesystem::remove(file);  // ext4 waits for the disk when a file is cut to nothing and written again
     std::ofstream(file, std::ios::binary) << text;
 }
 
