@@ -101,6 +101,10 @@ class StrategyChecks {
             refuse("strategy.virtual_pipeline", layout_.virtual_pipeline,
                    "more than 1 only with schedule: interleaved");
         }
+        if (layout_.zero_bubble_memory != 1 && layout_.schedule != Schedule::kZeroBubble) {
+            refuse("strategy.zero_bubble_memory", layout_.zero_bubble_memory,
+                   "more than 1 only with schedule: zero-bubble");
+        }
         if (interleaved && layout_.virtual_pipeline == 1) {
             throw places_.error(
                 "strategy.schedule",

@@ -215,6 +215,7 @@ void fields(V& v, Strategy& s) {
     v.int_or_auto("data", l.data, between(1, 1'000'000));
     v.field("context", l.context, between(1, 1'000'000));
     v.field("virtual_pipeline", l.virtual_pipeline, between(1, 10'000));
+    v.field("zero_bubble_memory", l.zero_bubble_memory, between(1, 2));
     v.field("sequence_parallel", l.sequence_parallel);
     v.field("schedule", l.schedule);
     v.field("recompute", l.recompute);

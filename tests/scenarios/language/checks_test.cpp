@@ -68,6 +68,8 @@ TEST(Models, FillInWhatFollowsFromTheirShape) {
 TEST(Schedules, FitThePipeline) {
     EXPECT_THAT(error_with({{"strategy.virtual_pipeline", "2"}}),
                 HasSubstr("strategy.virtual_pipeline: 2 is not allowed (more than 1 only with schedule: interleaved)"));
+    EXPECT_THAT(error_with({{"strategy.zero_bubble_memory", "2"}}),
+                HasSubstr("strategy.zero_bubble_memory: 2 is not allowed (more than 1 only with schedule: zero-bubble)"));
     EXPECT_THAT(error_with({{"strategy.schedule", "interleaved"}}),
                 HasSubstr("strategy.schedule: interleaved is not allowed (virtual_pipeline is 1"));
     EXPECT_THAT(
