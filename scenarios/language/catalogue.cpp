@@ -213,4 +213,24 @@ std::string catalogue_description(const Catalogue& catalogue, const std::string&
     return description && description->is_scalar() ? description->text : "";
 }
 
+std::vector<std::string> catalogue_sources(const Catalogue& catalogue, const std::string& kind, const std::string& name) {
+    if (!is_entry_name(name)) throw ConfigError("'" + name + "' is not in the catalogue of " + kind);
+    const fs::path file = catalogue.directory / kind / (name + ".yaml");
+    const YamlNode root = parse_yaml(read_text_file(file, ""), file.string());
+    std::vector<std::string> sources;
+    if (!root.is_map()) return sources;
+    if (const YamlNode* source = root.find("source"); source && source->is_scalar()) sources.push_back(source->text);
+    if (const YamlNode* named = root.find("sources"); named && named->is_map()) {
+        for (const YamlNode& source : named->items) {
+            if (source.is_scalar()) sources.push_back(source.text);
+        }
+    }
+    const YamlNode* base = root.find("base");
+    if (base == nullptr || !base->is_scalar() || base->text == name) return sources;
+    for (const std::string& source : catalogue_sources(catalogue, kind, base->text)) {
+        if (std::find(sources.begin(), sources.end(), source) == sources.end()) sources.push_back(source);
+    }
+    return sources;
+}
+
 }  // namespace headway::scenarios

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <charconv>
 #include <cmath>
-#include <set>
 
 #include "scenarios/language/config_error.h"
 #include "scenarios/language/nearest_name.h"
@@ -11,11 +10,6 @@
 namespace headway::scenarios {
 
 namespace {
-
-std::string table_position(const std::string& file, const YAML::Mark& mark) {
-    if (mark.is_null()) return file + ": ";
-    return file + ":" + std::to_string(mark.line + 1) + ":" + std::to_string(mark.column + 1) + ": ";
-}
 
 std::string joined_names(const std::vector<std::string>& names) {
     std::string all;
@@ -26,16 +20,12 @@ std::string joined_names(const std::vector<std::string>& names) {
 }  // namespace
 
 TableNode TableNode::parse(const std::string& text, const std::string& name) {
-    try {
-        const YAML::Node root = YAML::Load(text);
-        return TableNode(name, "", root, root.Mark());
-    } catch (const YAML::Exception& error) {
-        throw ConfigError(table_position(name, error.mark) + "not valid YAML: " + error.msg);
-    }
+    auto root = std::make_shared<const YamlNode>(parse_yaml(text, name));
+    return TableNode(root, root.get(), root->place, "");
 }
 
 void TableNode::fail(const std::string& message) const {
-    throw ConfigError(table_position(file_, mark_) + (path_.empty() ? "" : path_ + ": ") + message);
+    throw path_.empty() ? ConfigError(place_.text() + ": " + message) : error_at(place_, path_, message);
 }
 
 void TableNode::fail_choice(const std::string& chosen, const std::vector<std::string>& names) const {
@@ -43,15 +33,11 @@ void TableNode::fail_choice(const std::string& chosen, const std::vector<std::st
 }
 
 std::vector<std::pair<std::string, TableNode>> TableNode::entries() const {
-    if (!node_.IsMap()) fail("expected a map of keys and values");
+    if (!node_->is_map()) fail("expected a map of keys and values");
     std::vector<std::pair<std::string, TableNode>> found;
-    std::set<std::string> seen;
-    for (const auto& entry : node_) {
-        if (!entry.first.IsScalar()) fail("a key is not a plain word");
-        const std::string key = entry.first.Scalar();
-        const TableNode value(file_, path_.empty() ? key : path_ + "." + key, entry.second, entry.first.Mark());
-        if (!seen.insert(key).second) value.fail("given twice");
-        found.emplace_back(key, value);
+    for (std::size_t index = 0; index < node_->keys.size(); ++index) {
+        const auto& [key, place] = node_->keys[index];
+        found.emplace_back(key, TableNode(root_, &node_->items[index], place, path_of(key)));
     }
     return found;
 }
@@ -59,22 +45,22 @@ std::vector<std::pair<std::string, TableNode>> TableNode::entries() const {
 void TableNode::expect_keys(const std::vector<std::string>& known) const {
     for (const auto& [key, value] : entries()) {
         if (std::find(known.begin(), known.end(), key) != known.end()) continue;
-        const std::string where = path_.empty() ? "the table" : path_;
         const std::string guess = did_you_mean(key, known);
-        throw ConfigError(table_position(file_, value.mark_) + "unknown key '" + key + "' in " + where +
+        throw ConfigError(value.place_.text() + ": unknown key '" + key + "' in " +
+                          (path_.empty() ? "the table" : path_) +
                           (guess.empty() ? " (known: " + joined_names(known) + ")" : guess));
     }
 }
 
 bool TableNode::has(const std::string& key) const {
-    return node_.IsMap() && node_[key].IsDefined();
+    return node_->is_map() && node_->find(key) != nullptr;
 }
 
 TableNode TableNode::at(const std::string& key) const {
-    if (!node_.IsMap()) fail("expected a map with the key '" + key + "'");
-    const YAML::Node value = node_[key];
-    if (!value.IsDefined()) fail("the key '" + key + "' is missing");
-    return TableNode(file_, path_.empty() ? key : path_ + "." + key, value, value.Mark());
+    if (!node_->is_map()) fail("expected a map with the key '" + key + "'");
+    const YamlNode* value = node_->find(key);
+    if (value == nullptr) fail("the key '" + key + "' is missing");
+    return TableNode(root_, value, value->place, path_of(key));
 }
 
 TableNode TableNode::at_or_in(const std::string& key, const TableNode& fallback) const {
@@ -82,18 +68,18 @@ TableNode TableNode::at_or_in(const std::string& key, const TableNode& fallback)
 }
 
 std::vector<TableNode> TableNode::items() const {
-    if (!node_.IsSequence()) fail("expected a list");
+    if (!node_->is_list()) fail("expected a list");
     std::vector<TableNode> found;
-    found.reserve(node_.size());
-    for (const auto& item : node_) {
-        found.push_back(TableNode(file_, path_ + "[" + std::to_string(found.size()) + "]", item, item.Mark()));
+    found.reserve(node_->items.size());
+    for (const YamlNode& item : node_->items) {
+        found.push_back(TableNode(root_, &item, item.place, path_ + "[" + std::to_string(found.size()) + "]"));
     }
     return found;
 }
 
 std::string TableNode::text() const {
-    if (!node_.IsScalar()) fail("expected a single value");
-    return node_.Scalar();
+    if (!node_->is_scalar()) fail("expected a single value");
+    return node_->text;
 }
 
 bool TableNode::boolean() const {

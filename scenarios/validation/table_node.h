@@ -1,13 +1,14 @@
 #pragma once
 
-#include <yaml-cpp/yaml.h>
-
 #include <cstdint>
 #include <limits>
+#include <memory>
 #include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
+
+#include "scenarios/language/yaml_tree.h"
 
 namespace headway::scenarios {
 
@@ -49,15 +50,17 @@ class TableNode {
     }
 
   private:
-    TableNode(std::string file, std::string path, YAML::Node node, YAML::Mark mark)
-        : file_(std::move(file)), path_(std::move(path)), node_(std::move(node)), mark_(mark) {}
+    using Root = std::shared_ptr<const YamlNode>;
+    TableNode(Root root, const YamlNode* node, YamlPlace place, std::string path)
+        : root_(std::move(root)), node_(node), place_(std::move(place)), path_(std::move(path)) {}
+    std::string path_of(const std::string& key) const { return path_.empty() ? key : path_ + "." + key; }
     [[noreturn]] void fail_choice(const std::string& chosen, const std::vector<std::string>& names) const;
     double number(const char* allowed) const;
 
-    std::string file_;
+    Root root_;  ///< keeps the tree
+    const YamlNode* node_;
+    YamlPlace place_;   ///< of the value; of the key where the key is what is wrong
     std::string path_;  ///< "rows[3].layout.tensor"
-    YAML::Node node_;
-    YAML::Mark mark_;
 };
 
 }  // namespace headway::scenarios

@@ -1,0 +1,281 @@
+#include "scenarios/validation/predict.h"
+
+#include <algorithm>
+#include <cmath>
+#include <functional>
+#include <iterator>
+#include <numeric>
+#include <stdexcept>
+
+#include "scenarios/costs/collective.h"
+#include "scenarios/costs/iteration_costs.h"
+#include "scenarios/timing/evaluator.h"
+#include "scenarios/timing/step_times.h"
+#include "scenarios/validation/placed_job.h"
+
+namespace headway::scenarios {
+
+namespace {
+
+/// A million bytes: what the published accuracy of collective models starts at.
+constexpr std::int64_t kLargeMessage = 1'000'000;
+
+class TablePredictor {
+  public:
+    TablePredictor(const MeasuredTable& table, const PredictionSettings& settings)
+        : settings_(settings), names_(settings.catalogue) {
+        prediction_.figures.file = table.file;
+        prediction_.title = table.title;
+    }
+
+    void add(const IterationRow& row) {
+        prediction_.quantity = "iteration s";
+        predict(row.id, shape_of(row.job.model), row.iteration_s, [&] {
+            const PlacedJob placed = place(row.job, NodeFill::kFullNodes);
+            Evaluator evaluator(placed.plan, placed.job.model.tied_embedding);
+            return evaluator.iteration_time(healthy_times(placed)).s();
+        });
+    }
+
+    void add(const CollectiveRow& row) {
+        prediction_.quantity = "time us";
+        const std::string group = row.collective + ", " + std::to_string(row.nodes) +
+                                  (row.nodes == 1 ? " node x " : " nodes x ") + std::to_string(row.gpus_per_node) +
+                                  " GPUs";
+        const bool predicted = predict(row.id, group, row.time_us, [&] {
+            GroupShape shape;
+            shape.nodes = row.nodes;
+            shape.ranks_per_node = row.gpus_per_node;
+            const Node node = names_.node(row.cluster, prediction_.notes);
+            return collective_time(collective_named(row.collective), Bytes(row.message_bytes), shape, node).us();
+        });
+        if (predicted && row.message_bytes >= kLargeMessage) large_.push_back(predicted_.back());
+    }
+
+    void add(const SlowLinkRow& row) {
+        prediction_.quantity = "slowdown";
+        predict(row.id, shape_of(row.job.model), row.slowdown, [&] {
+            const PlacedJob placed = place(row.job, NodeFill::kOneRankANode);
+            const IterationCosts costs = iteration_costs(placed.job, placed.cluster, placed.plan);
+            Evaluator evaluator(placed.plan, placed.job.model.tied_embedding);
+            Conditions conditions;
+            StepTimes healthy = step_times(costs, placed.plan, placed.cluster, conditions);
+            conditions.hop_delay.assign(static_cast<std::size_t>(placed.plan.layout.pipeline - 1), Duration());
+            for (const int hop : row.slow_hops) {
+                conditions.hop_delay[static_cast<std::size_t>(hop)] = Duration::milliseconds(row.added_delay_ms);
+            }
+            StepTimes slow = step_times(costs, placed.plan, placed.cluster, conditions);
+            if (row.healthy_s) {
+                const double factor = factor_to_meet(evaluator, healthy, *row.healthy_s);
+                scale_computation(healthy, factor);
+                scale_computation(slow, factor);
+            }
+            return evaluator.iteration_time(slow) / evaluator.iteration_time(healthy);
+        });
+    }
+
+    void add(const RecordedJobRow& row) {
+        prediction_.quantity = "step s";
+        predict(row.id, row.id, row.step_s, [&] { return recorded_step(row); });
+    }
+
+    void add(const LayerTimeRow& row) {
+        prediction_.quantity = "layer ms";
+        const auto one_layer = [&](auto part) {
+            if (!row.job) throw std::invalid_argument("the table states no model, layout and cluster for its cases");
+            const PlacedJob placed = place(*row.job, NodeFill::kFullNodes);
+            return (part(middle_stage(placed, 2)).total() - part(middle_stage(placed, 1)).total()).ms();
+        };
+        predict(row.id + ": forward", "forward", row.forward_ms,
+                [&] { return one_layer([](const VirtualStageCosts& costs) { return costs.forward; }); });
+        predict(row.id + ": backward", "backward", row.backward_ms,
+                [&] { return one_layer([](const VirtualStageCosts& costs) { return costs.backward; }); });
+    }
+
+    TablePrediction finish() {
+        const ErrorFigures all = error_figures(predicted_);
+        prediction_.figures.mape = all.mape;
+        prediction_.figures.worst = all.worst;
+        prediction_.figures.bias = all.bias;
+        prediction_.figures.kendall_tau = all.kendall_tau;
+        std::vector<std::string> order;
+        for (const PredictedFigure& row : predicted_) {
+            if (std::find(order.begin(), order.end(), row.group) == order.end()) order.push_back(row.group);
+        }
+        for (const std::string& group : order) {
+            std::vector<PredictedFigure> members;
+            std::copy_if(predicted_.begin(), predicted_.end(), std::back_inserter(members),
+                         [&](const PredictedFigure& row) { return row.group == group; });
+            prediction_.groups.emplace_back(group, error_figures(members));
+        }
+        if (!large_.empty()) prediction_.large_messages = error_figures(large_);
+        return std::move(prediction_);
+    }
+
+  private:
+    static std::string shape_of(const Model& model) {
+        return "layers " + std::to_string(model.layers) + ", hidden " + std::to_string(model.hidden) + ", heads " +
+               std::to_string(model.heads) + ", sequence " + std::to_string(model.sequence_length);
+    }
+
+    static Collective collective_named(const std::string& name) {
+        for (const Collective collective :
+             {Collective::kAllReduce, Collective::kReduceScatter, Collective::kAllGather, Collective::kBroadcast,
+              Collective::kReduce, Collective::kAllToAll, Collective::kSendReceive}) {
+            if (name == name_of(collective)) return collective;
+        }
+        throw std::invalid_argument("no cost model for the collective '" + name + "'");
+    }
+
+    PlacedJob place(const MeasuredJob& job, NodeFill fill) {
+        return place_job(job, fill, names_, settings_.stack, prediction_.notes);
+    }
+
+    static StepTimes healthy_times(const PlacedJob& placed) {
+        const IterationCosts costs = iteration_costs(placed.job, placed.cluster, placed.plan);
+        return step_times(costs, placed.plan, placed.cluster, Conditions());
+    }
+
+    static void scale_computation(StepTimes& times, double factor) {
+        for (auto* durations :
+             {&times.forward, &times.backward, &times.backward_input, &times.backward_weight, &times.optimizer}) {
+            for (std::int64_t& duration : *durations) {
+                duration = Duration::nanoseconds(duration).scaled(factor).ns();
+            }
+        }
+    }
+
+    /// The iteration grows with the factor, convex and piecewise linear, so a few
+    /// proportional steps settle it.
+    static double factor_to_meet(Evaluator& evaluator, const StepTimes& times, double iteration_s) {
+        double factor = 1.0;
+        for (int step = 0; step < 20; ++step) {
+            StepTimes scaled = times;
+            scale_computation(scaled, factor);
+            const double ratio = iteration_s / evaluator.iteration_time(scaled).s();
+            factor *= ratio;
+            if (std::abs(ratio - 1.0) < 1e-6) break;
+        }
+        return factor;
+    }
+
+    /// The middle one of three stages that holds `layers` layers: neither
+    /// embedding nor logits.
+    static VirtualStageCosts middle_stage(const PlacedJob& placed, int layers) {
+        PlacedJob three = placed;
+        three.job.model.layers = layers + 2;
+        three.plan.layout.pipeline = 3;
+        three.plan.layout.virtual_pipeline = 1;
+        three.plan.layers_of_virtual_stage = {1, layers, 1};
+        const int ranks = three.plan.layout.world_size();
+        three.plan.gpu_of_rank.resize(static_cast<std::size_t>(ranks));
+        std::iota(three.plan.gpu_of_rank.begin(), three.plan.gpu_of_rank.end(), 0);
+        NodeGroup& group = three.cluster.node_groups.front();
+        group.count = (ranks + group.node.gpus - 1) / group.node.gpus;
+        return iteration_costs(three.job, three.cluster, three.plan).virtual_stages.at(0).at(1);
+    }
+
+    double recorded_step(const RecordedJobRow& row) {
+        const Layout& layout = row.layout;
+        if (layout.world_size() != row.gpus) {
+            throw std::invalid_argument("the degrees make " + std::to_string(layout.world_size()) + " GPUs, not " +
+                                        std::to_string(row.gpus));
+        }
+        Plan plan;
+        plan.layout = layout;
+        plan.gpu_of_rank.resize(static_cast<std::size_t>(row.gpus));
+        std::iota(plan.gpu_of_rank.begin(), plan.gpu_of_rank.end(), 0);
+        plan.layers_of_virtual_stage.assign(static_cast<std::size_t>(layout.pipeline), 1);
+        plan.micro_batches_of_replica.assign(static_cast<std::size_t>(layout.data), 0);
+        const auto workers = static_cast<std::size_t>(plan.workers());
+        const auto stages = static_cast<std::size_t>(layout.pipeline);
+        StepTimes times;
+        times.forward.resize(workers);
+        times.backward.resize(workers);
+        times.send_activation.resize(workers);
+        times.send_gradient.resize(workers);
+        times.optimizer.resize(workers);
+        times.reduce_gradients.resize(stages);
+        times.reduce_tied_embedding.resize(stages);
+        times.gather_parameters.resize(stages);
+        for (const RecordedWorker& worker : row.workers) {
+            int& micro_batches = plan.micro_batches_of_replica[static_cast<std::size_t>(worker.replica)];
+            if (micro_batches != 0 && micro_batches != worker.micro_batches) {
+                throw std::invalid_argument("the stages of replica " + std::to_string(worker.replica) +
+                                            " have different numbers of micro-batches");
+            }
+            micro_batches = worker.micro_batches;
+            const auto cell = static_cast<std::size_t>(plan.worker(worker.replica, worker.stage));
+            const auto stage = static_cast<std::size_t>(worker.stage);
+            const auto ns = [](double ms) { return Duration::milliseconds(ms).ns(); };
+            times.forward[cell] = ns(worker.forward_ms);
+            times.backward[cell] = ns(worker.backward_ms);
+            times.send_activation[cell] = ns(worker.send_activation_ms);
+            times.send_gradient[cell] = ns(worker.send_gradient_ms);
+            times.optimizer[cell] = ns(worker.reduce_norms_ms + worker.optimizer_ms + worker.garbage_collection_ms);
+            const auto longest = [&](std::vector<std::int64_t>& durations, double ms) {
+                durations[stage] = std::max(durations[stage], ns(ms));
+            };
+            longest(times.reduce_gradients, worker.reduce_gradients_ms);
+            longest(times.reduce_tied_embedding, worker.reduce_embedding_ms);
+            longest(times.gather_parameters, worker.gather_parameters_ms);
+        }
+        const bool tied = std::any_of(times.reduce_tied_embedding.begin(), times.reduce_tied_embedding.end(),
+                                      [](std::int64_t duration) { return duration > 0; });
+        Evaluator evaluator(plan, tied);
+        return evaluator.iteration_time(times).s();
+    }
+
+    /// Returns whether the row has a prediction.
+    bool predict(const std::string& id, const std::string& group, double measured,
+                 const std::function<double()>& prediction) {
+        ValidationRow row;
+        row.id = id;
+        row.measured = measured;
+        try {
+            row.predicted = prediction();
+            row.error = (*row.predicted - measured) / measured;
+            predicted_.push_back({group, measured, *row.predicted});
+        } catch (const std::invalid_argument& reason) {
+            row.reason = reason.what();
+        }
+        prediction_.figures.rows.push_back(row);
+        return row.predicted.has_value();
+    }
+
+    const PredictionSettings& settings_;
+    HardwareNames names_;
+    TablePrediction prediction_;
+    std::vector<PredictedFigure> predicted_;
+    std::vector<PredictedFigure> large_;
+};
+
+}  // namespace
+
+TablePrediction predict_table(const MeasuredTable& table, const PredictionSettings& settings) {
+    TablePredictor predictor(table, settings);
+    std::visit(
+        [&](const auto& rows) {
+            for (const auto& row : rows) predictor.add(row);
+        },
+        table.rows);
+    return predictor.finish();
+}
+
+ValidationReport validation_report(const std::vector<TablePrediction>& tables) {
+    ValidationReport report;
+    double sum = 0.0;
+    int count = 0;
+    for (const TablePrediction& table : tables) {
+        report.tables.push_back(table.figures);
+        for (const ValidationRow& row : table.figures.rows) {
+            if (!row.error) continue;
+            sum += std::abs(*row.error);
+            ++count;
+        }
+    }
+    if (count > 0) report.mape = sum / count;
+    return report;
+}
+
+}  // namespace headway::scenarios
