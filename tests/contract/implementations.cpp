@@ -1,5 +1,6 @@
 #include "tests/contract/implementations.h"
 
+#include "sim/simulated_cluster.h"
 #include "tests/contract/scripted_cluster.h"
 
 namespace headway::tests {
@@ -9,6 +10,10 @@ std::vector<Implementation> implementations() {
         {"scripted",
          [](const scenarios::Scenario& scenario) -> std::unique_ptr<policies::TrainingCluster> {
              return std::make_unique<ScriptedCluster>(scenario);
+         }},
+        {"simulated",
+         [](const scenarios::Scenario& scenario) -> std::unique_ptr<policies::TrainingCluster> {
+             return std::make_unique<sim::SimulatedCluster>(scenario, nullptr);
          }},
     };
 }

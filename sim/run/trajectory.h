@@ -1,0 +1,116 @@
+#pragma once
+
+#include <cstdint>
+#include <list>
+#include <memory>
+#include <optional>
+#include <set>
+#include <utility>
+#include <vector>
+
+#include "policies/training_cluster.h"
+#include "scenarios/costs/checkpoint.h"
+#include "scenarios/language/scenario.h"
+#include "sim/disturbances/timeline.h"
+#include "sim/iteration/plan_model.h"
+#include "sim/run/attribution.h"
+#include "sim/run/facility.h"
+#include "sim/run/measurement.h"
+#include "sim/run/reporter.h"
+#include "sim/simulated_cluster.h"
+#include "sim/thermal/fleet.h"
+
+namespace headway::sim {
+
+/// One run of a job through a scenario: iterations, checkpoints, losses and recovery, in the order of time.
+class Trajectory {
+  public:
+    Trajectory(const scenarios::Scenario& scenario, scenarios::RunSink* sink, const SimulationOptions& options);
+
+    const policies::ClusterFacts& facts() const { return facts_; }
+    void start(std::uint64_t seed);
+    policies::Measurements run(const scenarios::Plan& plan, int iterations);
+    Duration move_to(const scenarios::Plan& plan);
+    policies::RecoveryOutcome recover(policies::Recovery choice);
+    Duration now() const { return now_; }
+    Duration healthy_iteration() const { return healthy_iteration_; }
+    std::vector<scenarios::GpuSummary> gpu_summaries() const;
+
+  private:
+    /// A plan with what is known of it when healthy.
+    struct Prepared {
+        std::uint64_t number = 0;
+        std::unique_ptr<PlanModel> model;
+        IterationTimes healthy;
+        scenarios::TimeShares shares;
+        scenarios::CheckpointCosts checkpoint;
+        std::vector<double> busy;               ///< [GPUs] of the healthy iteration
+        std::vector<std::int64_t> memory;       ///< [pipeline] bytes
+    };
+    struct Checkpoint {
+        std::int64_t iteration = 0;
+        Duration durable;
+    };
+    enum class Step { kTrained, kLost };
+
+    Prepared& prepare(const scenarios::Plan& plan);
+    void check_plan(const scenarios::Plan& plan) const;
+    std::vector<double> busy_of(const scenarios::Plan& plan, const IterationTimes& times) const;
+    ClusterState healthy_state() const;
+
+    Step train_one(Prepared& prepared, MeasurementAverage& average);
+    void refresh_environment();
+    ClusterState state_with(const Environment& environment, const std::vector<double>& thermal_pace) const;
+    void draw(ClusterState& state, const scenarios::Plan& plan) const;
+    IterationTimes compute(Prepared& prepared, const std::vector<double>& thermal_pace);
+    void report(Prepared& prepared, const IterationTimes& times, Duration start, const std::vector<double>& thermal_pace);
+    std::vector<int> causes_between(Duration start, Duration end);
+    void track_lingering(const std::vector<double>& thermal_pace);
+    void save_if_due(Prepared& prepared);
+
+    std::optional<Duration> next_loss(const scenarios::Plan& plan);
+    void lose(const scenarios::Plan& plan, Duration at, const std::vector<int>& shut_down);
+    void take_losses(const scenarios::Plan& plan, Duration until, Duration noticed);
+    void absorb(const Outage& outage);
+    bool ended() const;
+
+    scenarios::Scenario scenario_;
+    SimulationOptions options_;
+    policies::ClusterFacts facts_;
+    Topology topology_;
+    SharedNetwork network_;
+    Timeline timeline_;
+    Fleet fleet_;
+    Facility facility_;
+    Reporter reporter_;
+    Attribution attribution_;
+    std::list<std::pair<scenarios::Plan, Prepared>> prepared_;   ///< latest first
+    std::uint64_t plans_seen_ = 0;
+    Environment healthy_environment_;
+    Duration healthy_iteration_;
+
+    // ---- of the episode ----
+    std::uint64_t seed_ = 1;
+    Duration now_;
+    Environment environment_;
+    Duration environment_until_;
+    Duration environment_since_;
+    std::vector<double> busy_;                  ///< [GPUs] below 0: not in the job
+    Duration last_duration_;
+    std::int64_t drawn_ = 0;                    ///< iterations executed, repeated ones too: index of the random streams
+    std::int64_t completed_ = 0;
+    std::int64_t furthest_ = 0;
+    std::vector<Checkpoint> checkpoints_;       ///< latest last
+    Duration last_save_;
+    std::size_t next_loss_ = 0;                 ///< index into the timeline's losses
+    std::vector<Outage> outages_;               ///< not replaced yet
+    Duration broken_off_;                       ///< end of the last completed iteration before the loss
+    Duration lost_at_;
+    std::vector<Duration> unusable_until_;      ///< [GPUs] idle parts that were lost
+    std::set<int> lingering_;                   ///< thermal causes whose GPUs have not recovered
+    std::vector<double> speed_time_;            ///< [GPUs] sum of speed x seconds
+    double seconds_ = 0.0;
+    std::vector<scenarios::GpuSummary> summaries_;
+};
+
+}  // namespace headway::sim

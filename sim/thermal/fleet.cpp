@@ -1,0 +1,171 @@
+#include "sim/thermal/fleet.h"
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <string>
+#include <utility>
+
+namespace headway::sim {
+namespace {
+
+constexpr double kBusyGrid = 64.0;
+constexpr double kLongestStep = 1.0;  // s
+
+/// Slots that sat 10 K warmer than the others in every 8-GPU node that was measured.
+bool is_hot_slot(int slot) { return slot == 0 || slot == 3 || slot == 4 || slot == 7; }
+
+int heat_steps(double seconds) { return std::max(1, static_cast<int>(std::ceil(seconds / kLongestStep))); }
+
+}  // namespace
+
+double Fleet::on_grid(double busy) { return busy < 0.0 ? -1.0 : std::round(std::min(1.0, busy) * kBusyGrid) / kBusyGrid; }
+
+Fleet::Fleet(const scenarios::Cluster& cluster) : cluster_(cluster) {
+    std::map<std::pair<int, bool>, std::size_t> known;  // node group and slot kind
+    int node = 0;
+    for (std::size_t group = 0; group < cluster.node_groups.size(); ++group) {
+        const scenarios::NodeGroup& nodes = cluster.node_groups[group];
+        for (int n = 0; n < nodes.count; ++n, ++node) {
+            for (int slot = 0; slot < nodes.node.gpus; ++slot) {
+                const bool hot = is_hot_slot(slot);
+                const auto [at, is_new] = known.try_emplace({static_cast<int>(group), hot}, models_.size());
+                if (is_new) models_.emplace_back(nodes.node.gpu, hot);
+                model_of_.push_back(at->second);
+                clock_step_.push_back(nodes.node.gpu.clock_step.value);
+            }
+        }
+    }
+    last_answer_.resize(models_.size());
+    states_.resize(model_of_.size());
+    settled_.resize(model_of_.size());
+    reference_.assign(model_of_.size(), 1.0);
+}
+
+double Fleet::clock_of(std::size_t gpu, const GpuSurroundings& around) const { return model(gpu).clock(states_[gpu], around); }
+
+void Fleet::start(const std::vector<GpuSurroundings>& healthy, const std::vector<double>& busy) {
+    double busiest = 0.0;
+    for (const double share : busy) busiest = std::max(busiest, on_grid(share));
+    std::vector<double> reference_of_model(models_.size(), 0.0);
+    for (std::size_t gpu = 0; gpu < states_.size(); ++gpu) {
+        double& reference = reference_of_model[model_of_[gpu]];
+        if (reference == 0.0) {
+            const GpuThermalState warm = model(gpu).equilibrium({}, healthy[gpu], busiest);
+            reference = model(gpu).clock(warm, healthy[gpu]);
+        }
+        reference_[gpu] = reference;
+        const double share = on_grid(busy[gpu]);
+        states_[gpu] = GpuThermalState{};
+        if (share < 0.0) {
+            replace(static_cast<int>(gpu), healthy[gpu]);
+        } else {
+            states_[gpu] = model(gpu).equilibrium({}, healthy[gpu], share);
+        }
+        settled_[gpu] = {true, healthy[gpu], share};
+    }
+    unsettled_ = 0;
+}
+
+void Fleet::replace(int gpu, const GpuSurroundings& around) {
+    const auto g = static_cast<std::size_t>(gpu);
+    states_[g] = GpuThermalState{};
+    model(g).cool(states_[g], around, 1e9);
+    if (settled_[g].is && settled_[g].busy >= 0.0) ++unsettled_;
+    settled_[g].is = false;
+}
+
+std::vector<double> Fleet::pace_over(const std::vector<GpuSurroundings>& around, const std::vector<double>& busy,
+                                     scenarios::Duration duration) const {
+    std::vector<double> pace(states_.size(), 1.0);
+    const int steps = heat_steps(duration.s());
+    const double step = duration.s() / steps;
+    for (std::size_t gpu = 0; gpu < states_.size(); ++gpu) {
+        const double share = on_grid(busy[gpu]);
+        if (share < 0.0) continue;
+        double clock = 0.0;
+        const Settled& settled = settled_[gpu];
+        if (settled.is && settled.around == around[gpu] && settled.busy == share) {
+            clock = clock_of(gpu, around[gpu]);
+        } else {
+            GpuThermalState state = states_[gpu];
+            for (int i = 0; i < steps; ++i) clock += model(gpu).advance(state, around[gpu], share, step);
+            clock /= steps;
+        }
+        pace[gpu] = std::min(1.0, clock / reference_[gpu]);
+    }
+    return pace;
+}
+
+std::vector<int> Fleet::advance(const std::vector<GpuSurroundings>& around, const std::vector<double>& busy,
+                                scenarios::Duration duration) {
+    std::vector<int> shut_down;
+    const int steps = heat_steps(duration.s());
+    const double step = duration.s() / steps;
+    unsettled_ = 0;
+    for (std::size_t gpu = 0; gpu < states_.size(); ++gpu) {
+        const double share = on_grid(busy[gpu]);
+        if (share < 0.0) continue;
+        Settled& settled = settled_[gpu];
+        if (settled.is && settled.around == around[gpu] && settled.busy == share) continue;
+        settled = {false, around[gpu], share};
+        GpuThermalState& state = states_[gpu];
+        const GpuThermal& thermal = model(gpu);
+        bool lost = false;
+        for (int i = 0; i < steps && !lost; ++i) {
+            thermal.advance(state, around[gpu], share, step);
+            lost = thermal.shuts_down(state, around[gpu]);
+        }
+        if (lost) shut_down.push_back(static_cast<int>(gpu));
+        const GpuThermalState end = equilibrium_of(gpu, state, around[gpu], share);
+        if (!lost && thermal.settles(state, end, around[gpu])) {
+            state = end;
+            settled.is = true;
+        } else {
+            ++unsettled_;
+        }
+    }
+    return shut_down;
+}
+
+GpuThermalState Fleet::equilibrium_of(std::size_t gpu, const GpuThermalState& state, const GpuSurroundings& around, double busy) {
+    // Neighbours are mostly in the same situation: the last answer of each kind of GPU usually serves.
+    LastAnswer& last = last_answer_[model_of_[gpu]];
+    if (!last.is || last.around != around || last.busy != busy || last.steps != state.slowdown_steps ||
+        last.hardware != state.hardware_slowdown)
+        last = {true, around, busy, state.slowdown_steps, state.hardware_slowdown, model(gpu).equilibrium(state, around, busy)};
+    return last.answer;
+}
+
+void Fleet::cool(const std::vector<GpuSurroundings>& around, scenarios::Duration duration) {
+    for (std::size_t gpu = 0; gpu < states_.size(); ++gpu) {
+        if (settled_[gpu].busy < 0.0) continue;
+        model(gpu).cool(states_[gpu], around[gpu], duration.s());
+        if (duration <= scenarios::Duration()) continue;
+        if (settled_[gpu].is) ++unsettled_;
+        settled_[gpu].is = false;
+    }
+}
+
+double Fleet::temperature_c(int gpu, const GpuSurroundings& around) const {
+    const auto g = static_cast<std::size_t>(gpu);
+    return model(g).temperature(states_[g], around);
+}
+
+double Fleet::clock_mhz(int gpu, const GpuSurroundings& around) const {
+    const auto g = static_cast<std::size_t>(gpu);
+    const double clock = clock_of(g, around);
+    return clock_step_[g] > 0.0 ? std::round(clock / clock_step_[g]) * clock_step_[g] : clock;
+}
+
+double Fleet::power_w(int gpu, const GpuSurroundings& around, double busy) const {
+    const auto g = static_cast<std::size_t>(gpu);
+    return busy < 0.0 ? model(g).idle_power() : model(g).power(clock_of(g, around), on_grid(busy));
+}
+
+std::uint32_t Fleet::throttle_reasons(int gpu, const GpuSurroundings& around) const {
+    const auto g = static_cast<std::size_t>(gpu);
+    return model(g).throttle_reasons(states_[g], around);
+}
+
+}  // namespace headway::sim
