@@ -51,6 +51,37 @@ TEST(ShippedScenarios, ReadBackFromTheirResolvedForm) {
     }
 }
 
+TEST(Quickstart, IsTheJobOfTheSc21TableOnABadDay) {
+    const Scenario scenario = read_scenario(shipped_catalogue().directory / "quickstart.yaml", shipped_catalogue());
+    const Layout& layout = scenario.strategy.layout;
+    EXPECT_EQ(describe(layout), "t8 p8 d24 c1 v2 interleaved, recompute full");
+    EXPECT_EQ(scenario.cluster.gpus(), 1536);
+    EXPECT_EQ(scenario.cluster.gpu_type(0).name, "A100-SXM4-80GB");
+    EXPECT_EQ(scenario.cluster.facility.spare_nodes, 0);
+    EXPECT_EQ(scenario.job.global_batch, 2304);
+    EXPECT_EQ(scenario.job.micro_batch, 2);
+    EXPECT_EQ(scenario.job.model.layers, 80);
+    EXPECT_EQ(scenario.job.model.hidden, 12288);
+    EXPECT_EQ(scenario.job.stack.name, "megatron-lm-2021");
+    ASSERT_EQ(scenario.disturbances.size(), 3u);
+    EXPECT_STREQ(kind_of(scenario.disturbances[0].cause), "airflow");
+    EXPECT_EQ(scenario.disturbances[0].start, Duration::seconds(60));
+    EXPECT_STREQ(kind_of(scenario.disturbances[1].cause), "link_bandwidth");
+    EXPECT_TRUE(scenario.disturbances[1].duration);
+    EXPECT_STREQ(kind_of(scenario.disturbances[2].cause), "node_loss");
+}
+
+TEST(RecordedJobAr, HoldsTheSlowWorkerOfTheRecording) {
+    const Scenario scenario =
+        read_scenario(shipped_catalogue().directory / "recorded-job-ar.yaml", shipped_catalogue());
+    ASSERT_TRUE(scenario.job.measured);
+    const auto& workers = scenario.job.measured->workers;
+    ASSERT_EQ(workers.size(), 16u);
+    EXPECT_EQ(workers[0].forward, Duration::nanoseconds(545'721'000));
+    EXPECT_EQ(workers[0].backward, Duration::nanoseconds(869'250'000));
+    for (std::size_t i = 1; i < workers.size(); ++i) EXPECT_LT(workers[i].forward, Duration::milliseconds(240));
+}
+
 TEST(LanguageReference, NamesEveryKeyOfAScenario) {
     std::ifstream stream(shipped_catalogue().directory / "README.md");
     const std::string reference{std::istreambuf_iterator<char>(stream), std::istreambuf_iterator<char>()};
