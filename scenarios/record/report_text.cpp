@@ -43,7 +43,7 @@ std::string time_share_text(const RunSummary& summary) {
     mention("checkpoint saves", summary.checkpoint_ns);
     mention("switches", summary.switch_ns);
     mention("not covered", summary.uncovered_ns);
-    if (!recovery.empty()) text += wrap_text("recovery: " + recovery, 2, kReportWidth);
+    if (!recovery.empty()) text += wrap_text("recovery is " + recovery, 4, kReportWidth);
     return text;
 }
 
