@@ -12,11 +12,13 @@ namespace {
 
 /// Share of the wire that carries data: NCCL's tuner counts a quarter for LL and 0.92 for LL128 (120 of 128 bytes).
 constexpr double kProtocolShare[] = {0.25, 0.92, 1.0};
-/// Share of a ring's bandwidth that a tree keeps: each node feeds two trees and waits for two children. Fitted to the all-reduces of
-/// scenarios/measured at 1 to 64 MB (NCCL's tuner multiplies by 0.5 to 0.9 there).
-constexpr double kTreeShare = 0.6;
-/// Under Simple a tree passes on chunks of 256 KiB, which one channel takes about this long to fill (fitted).
-constexpr double kTreeChunkSeconds = 10e-6;
+/// Share of a ring's bandwidth that a tree keeps: each node feeds two trees and waits for two children. This and the next two are
+/// fitted to the all-reduces of scenarios/measured (NCCL's tuner multiplies a tree's bandwidth by 0.5 to 0.9 up to 64 MB).
+constexpr double kTreeShare = 0.45;
+/// A tree's edge passes on one message where a ring's edge between nodes passes on those of all ranks behind it.
+constexpr double kTreeHopShare = 0.5;
+/// Under Simple a tree passes on chunks of 256 KiB, which one channel takes about this long to fill.
+constexpr double kTreeChunkSeconds = 12e-6;
 /// In-switch reduction: share of the line rate at which a buffer is reduced and multicast (assumed).
 constexpr double kInSwitchShare = 0.6;
 /// How latency of network hops and transfer combine: (latency^p + transfer^p)^(1/p). Large p: one hides under the other (fitted).
@@ -122,7 +124,7 @@ double tree_seconds(double bytes, const GroupShape& shape, const GroupLinks& lin
         links.one_rank_a_node() ? 0.0 : 2.0 * bytes / links.wire(share) + links.pass_seconds(bytes, share);
     if (links.one_node()) return latency + inside;
     const int depth = std::bit_width(static_cast<unsigned>(shape.nodes - 1));  // ceil(log2(nodes))
-    return latency + overlapped(2.0 * depth * (choice.across.hop.s() + 2.0 * chunk),
+    return latency + overlapped(2.0 * depth * (kTreeHopShare * choice.across.hop.s() + 2.0 * chunk),
                                 std::max(inside, 2.0 * bytes / links.network(choice, share)));
 }
 

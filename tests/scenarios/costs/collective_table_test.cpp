@@ -44,15 +44,15 @@ struct TableError {
     int rows = 0;
 };
 
-/// Mean absolute error over the rows of at least 1 MB.
-TableError error_of_table(const std::string& name) {
+/// Mean absolute error over the rows of at least `smallest` bytes.
+TableError error_of_table(const std::string& name, std::int64_t smallest) {
     const auto file = tests::source_directory() / "scenarios" / "measured" / "collectives" / (name + ".yaml");
     const MeasuredTable table = read_measured_table(file);
     const auto& rows = std::get<std::vector<CollectiveRow>>(table.rows);
     const Node node = node_of_row(rows.front().cluster);
     TableError error;
     for (const CollectiveRow& row : rows) {
-        if (row.message_bytes < 1 << 20) continue;
+        if (row.message_bytes < smallest) continue;
         const double predicted =
             collective_time(collective_named(row.collective), Bytes(row.message_bytes), {row.nodes, row.gpus_per_node, 1}, node).us();
         error.mean += std::abs(predicted / row.time_us - 1.0);
@@ -72,7 +72,7 @@ struct TableBound {
 class CollectiveTable : public ::testing::TestWithParam<TableBound> {};
 
 TEST_P(CollectiveTable, IsPredictedWithinItsBound) {
-    const TableError error = error_of_table(GetParam().name);
+    const TableError error = error_of_table(GetParam().name, 1 << 20);
     EXPECT_EQ(error.rows, GetParam().rows);
     EXPECT_LE(error.mean, GetParam().bound);
     RecordProperty("mean_absolute_error", std::to_string(error.mean));
@@ -87,6 +87,18 @@ INSTANTIATE_TEST_SUITE_P(NcclTests, CollectiveTable,
                                  if (letter == '-') letter = '_';
                              return name;
                          });
+
+TEST(CollectiveTables, WithTheirShortMessagesStayWithinATenth) {
+    double sum = 0.0;
+    int rows = 0;
+    for (const char* name : {"a100-inside-node", "a100-two-dgx-nodes", "a100-slingshot", "h100-ten-nodes"}) {
+        const TableError error = error_of_table(name, 0);
+        sum += error.mean * error.rows;
+        rows += error.rows;
+    }
+    EXPECT_EQ(rows, 323);
+    EXPECT_LE(sum / rows, 0.10);
+}
 
 TEST(ShippedFabrics, AreFasterTheNewerTheyAre) {
     const auto time = [](const char* inside, const char* across, const GroupShape& shape) {
