@@ -1,8 +1,7 @@
-#include <CLI/CLI.hpp>
+#include "cli/commands.h"
+#include "cli/standard_output.h"
 
 int main(int argc, char** argv) {
-    CLI::App app{"Headway keeps large-model training moving when the cluster does not behave.", "headway"};
-    app.set_version_flag("--version", HEADWAY_VERSION);
-    CLI11_PARSE(app, argc, argv);
-    return 0;
+    headway::cli::prepare_standard_streams();
+    return headway::cli::run_command(headway::cli::parse_arguments(argc, argv, HEADWAY_VERSION), HEADWAY_VERSION);
 }

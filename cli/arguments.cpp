@@ -1,0 +1,219 @@
+#include "cli/arguments.h"
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <iostream>
+
+#include "cli/exit_codes.h"
+#include "scenarios/language/nearest_name.h"
+
+namespace headway::cli {
+
+namespace {
+
+constexpr const char* kFooter = R"(
+Examples:
+  headway replay scenarios/quickstart.yaml
+  headway replay scenarios/quickstart.yaml --set cluster.facility.spare_nodes=1 --json
+  headway replay scenarios/quickstart.yaml --seeds 8
+  headway replay scenarios/quickstart.yaml --out a.run.jsonl --trace a.trace.json
+  headway check my-scenario.yaml
+  headway list gpus
+  headway validate my-cluster.yaml
+  headway compare a.run.jsonl b.run.jsonl
+  headway COMMAND --help
+
+Exit codes:
+  0 done   1 the run failed or output could not be written   2 wrong arguments, scenario or table
+  3 packages are missing (launcher only)   130 interrupted by Ctrl-C
+)";
+
+constexpr const char* kReplayFooter = R"(
+Examples:
+  headway replay scenarios/quickstart.yaml
+  headway replay scenarios/quickstart.yaml --set strategy.recompute=selective --iterations 500
+  headway replay scenarios/quickstart.yaml --seeds 8 --json
+  headway replay scenarios/quickstart.yaml --out a.run.jsonl --trace a.trace.json
+
+The report goes to standard output; a record (--out) is JSON Lines, a trace (--trace) opens in Perfetto
+(ui.perfetto.dev). A file that exists is not overwritten without --force. Ctrl-C ends the run after the current
+decision interval: the record is closed as interrupted, and the report covers what was done.
+)";
+
+constexpr const char* kCheckFooter = R"(
+Prints the scenario as it will be run: catalogue entries filled in, every default written out, and the memory that
+each pipeline stage needs as comments. What it prints is a scenario itself, with the same meaning.
+
+Example:
+  headway check scenarios/quickstart.yaml --set strategy.tensor=4
+)";
+
+constexpr const char* kListFooter = R"(
+Examples:
+  headway list gpus
+  headway list models --json
+)";
+
+constexpr const char* kValidateFooter = R"(
+Tables are YAML in one of the formats of scenarios/measured/README.md; a folder stands for all tables in it, and without
+any the tables that come with the program are predicted. For each row: prediction, measured value and signed error
+(predicted - measured) / measured; for each table: mean absolute error, worst, bias and Kendall's rank correlation within
+each model. Rows that cannot be expressed are listed with the reason. A table's `software` names its stack
+(measured/names.yaml); --stack NAME takes another for all rows.
+
+Examples:
+  headway validate --summary
+  headway validate my-cluster.yaml --stack nemo-2025 --json
+)";
+
+/// CLI11 splits nothing but the first '=': "a.b=c=d" sets a.b to "c=d".
+scenarios::Override override_from(const std::string& text) {
+    const std::size_t equals = text.find('=');
+    if (equals == std::string::npos || equals == 0) {
+        throw CLI::ValidationError("--set", "'" + text + "' is not KEY=VALUE (job.micro_batch=2)");
+    }
+    return {text.substr(0, equals), text.substr(equals + 1)};
+}
+
+void add_catalogue(CLI::App& app, CatalogueArguments& arguments) {
+    app.add_option("--catalogue", arguments.catalogue, "Folder with gpus/, fabrics/, stacks/, clusters/, models/")
+        ->type_name("DIR");
+}
+
+void add_sets(CLI::App& app, std::vector<std::string>& sets) {
+    app.add_option("--set", sets,
+                   "Override one key of the scenario, as often as wanted; list items are numbered from 0 "
+                   "(disturbances.0.start=5min)")
+        ->type_name("KEY=VALUE")
+        ->expected(1)
+        ->take_all();
+}
+
+/// What the person typed where a command was expected, when it is none.
+std::string unknown_command(int argc, const char* const* argv, const CLI::App& app) {
+    if (argc < 2 || argv[1][0] == '-') return "";
+    std::vector<std::string> names;
+    for (const CLI::App* command : app.get_subcommands({})) names.push_back(command->get_name());
+    if (std::find(names.begin(), names.end(), argv[1]) != names.end()) return "";
+    return "unknown command '" + std::string(argv[1]) + "'" + scenarios::did_you_mean(argv[1], names);
+}
+
+}  // namespace
+
+Command parse_arguments(int argc, const char* const* argv, const std::string& version) {
+    CLI::App app{
+        "Headway simulates large-model training on GPU clusters that misbehave: slow, hot, congested and lost parts.",
+        "headway"};
+    app.set_version_flag("--version", "headway " + version);
+    app.require_subcommand(1);
+    app.footer(kFooter);
+    app.get_formatter()->column_width(28);
+
+    ReplayArguments replay;
+    std::vector<std::string> sets;
+    std::string level = "iterations";
+    CLI::App* replay_command =
+        app.add_subcommand("replay", "Run a scenario on the simulator and report where time goes");
+    replay_command->footer(kReplayFooter);
+    replay_command->add_option("scenario", replay.scenario, "Scenario file")->type_name("FILE")->required();
+    add_sets(*replay_command, sets);
+    replay_command->add_option("--policy", replay.policy, "Who decides (headway list policies)")->type_name("NAME");
+    replay_command
+        ->add_option("--iterations", replay.iterations, "Optimizer steps to train, instead of the scenario's run:")
+        ->type_name("N")
+        ->check(CLI::Range(std::int64_t{1}, std::int64_t{100'000'000}));
+    replay_command->add_option("--seed", replay.seed, "Seed of everything random")->type_name("N");
+    replay_command
+        ->add_option("--seeds", replay.seeds, "Repeat with N seeds, from --seed on; reports means and 95 % intervals")
+        ->type_name("N")
+        ->check(CLI::Range(1, 10'000));
+    replay_command->add_option("--out", replay.out, "Write the run record here")->type_name("RUN.jsonl");
+    replay_command->add_option("--trace", replay.trace, "Write a Chrome trace here")->type_name("TRACE.json");
+    replay_command->add_option("--level", level, "What the record holds: decisions, iterations or operations")
+        ->type_name("LEVEL")
+        ->capture_default_str();
+    replay_command->add_flag("--force", replay.force, "Overwrite files that exist");
+    replay_command->add_flag("--json", replay.json, "One JSON object instead of the report");
+    add_catalogue(*replay_command, replay);
+
+    CheckArguments check;
+    CLI::App* check_command =
+        app.add_subcommand("check", "Check a scenario and print it with every default written out");
+    check_command->footer(kCheckFooter);
+    check_command->add_option("scenario", check.scenario, "Scenario file")->type_name("FILE")->required();
+    add_sets(*check_command, sets);
+    add_catalogue(*check_command, check);
+
+    ListArguments list;
+    CLI::App* list_command = app.add_subcommand("list", "List what scenarios can name");
+    list_command->footer(kListFooter);
+    list_command->add_option("kind", list.kind, "gpus, fabrics, stacks, clusters, models or policies")
+        ->type_name("KIND")
+        ->required();
+    list_command->add_flag("--json", list.json, "One JSON object instead of the table");
+    add_catalogue(*list_command, list);
+
+    ValidateArguments validate;
+    CLI::App* validate_command = app.add_subcommand("validate", "Predict tables of measurements and print the errors");
+    validate_command->footer(kValidateFooter);
+    validate_command->add_option("tables", validate.tables, "Tables, or folders of tables")->type_name("TABLE...");
+    validate_command->add_option("--stack", validate.stack, "Software stack of all rows (headway list stacks)")
+        ->type_name("NAME");
+    validate_command->add_flag("--summary", validate.summary, "Leave out the rows that were predicted");
+    validate_command->add_flag("--json", validate.json, "One JSON object instead of the report");
+    add_catalogue(*validate_command, validate);
+
+    CompareArguments compare;
+    CLI::App* compare_command = app.add_subcommand("compare", "Print two run records side by side");
+    compare_command->add_option("a", compare.a, "Run record (replay --out)")->type_name("A")->required();
+    compare_command->add_option("b", compare.b, "Run record to compare with it")->type_name("B")->required();
+    compare_command->add_flag("--json", compare.json, "One JSON object instead of the report");
+
+    ExportArguments exported;
+    CLI::App* export_command = app.add_subcommand("export", "Convert a run record for other programs");
+    export_command->add_option("run", exported.run, "Run record (replay --out)")->type_name("RUN")->required();
+    export_command->add_option("--csv", exported.csv, "Folder for the CSV files, one a kind of event")
+        ->type_name("DIR")
+        ->required();
+
+    const std::string unknown = unknown_command(argc, argv, app);
+    if (!unknown.empty()) {
+        std::cerr << "headway: " << unknown << " (headway --help)\n";
+        return Finished{kBadInput};
+    }
+    if (argc < 2) {
+        std::cerr << app.help();
+        return Finished{kBadInput};
+    }
+    const auto help_of = [&] {
+        const auto chosen = app.get_subcommands();
+        return chosen.empty() ? std::string("headway --help") : "headway " + chosen.front()->get_name() + " --help";
+    };
+    try {
+        app.parse(argc, argv);
+        std::vector<scenarios::Override> overrides;
+        for (const std::string& text : sets) overrides.push_back(override_from(text));
+        replay.overrides = check.overrides = overrides;
+        replay.level = scenarios::record_level(level);
+    } catch (const CLI::Success& wanted) {  // --help, --version
+        return Finished{app.exit(wanted, std::cout, std::cerr) == 0 ? kSucceeded : kBadInput};
+    } catch (const CLI::ParseError& error) {
+        std::cerr << "headway: " << error.what() << " (" << help_of() << ")\n";
+        return Finished{kBadInput};
+    } catch (const std::invalid_argument& error) {
+        std::cerr << "headway: --level: " << error.what() << '\n';
+        return Finished{kBadInput};
+    }
+    if (replay.seeds > 1 && (replay.out || replay.trace)) {
+        std::cerr << "headway: --out and --trace hold one run: give --seed instead of --seeds\n";
+        return Finished{kBadInput};
+    }
+    if (replay_command->parsed()) return replay;
+    if (check_command->parsed()) return check;
+    if (list_command->parsed()) return list;
+    if (validate_command->parsed()) return validate;
+    if (compare_command->parsed()) return compare;
+    return exported;
+}
+
+}  // namespace headway::cli

@@ -1,0 +1,74 @@
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "scenarios/language/read.h"
+#include "scenarios/record/run_writer.h"
+
+/// The command line as data. Commands take these structs and know no parser.
+namespace headway::cli {
+
+/// Options that every command has which reads catalogues.
+struct CatalogueArguments {
+    std::optional<std::filesystem::path> catalogue;  ///< --catalogue DIR
+};
+
+struct ReplayArguments : CatalogueArguments {
+    std::filesystem::path scenario;
+    std::vector<scenarios::Override> overrides;  ///< --set, in order
+    std::optional<std::string> policy;
+    std::optional<std::uint64_t> seed;
+    int seeds = 1;  ///< runs with seeds seed, seed + 1, ...
+    std::optional<std::int64_t> iterations;
+    std::optional<std::filesystem::path> out;
+    std::optional<std::filesystem::path> trace;
+    scenarios::RecordLevel level = scenarios::RecordLevel::kIterations;
+    bool force = false;
+    bool json = false;
+};
+
+struct CheckArguments : CatalogueArguments {
+    std::filesystem::path scenario;
+    std::vector<scenarios::Override> overrides;
+};
+
+struct ListArguments : CatalogueArguments {
+    std::string kind;
+    bool json = false;
+};
+
+struct ValidateArguments : CatalogueArguments {
+    std::vector<std::filesystem::path> tables;  ///< files or folders; none: the tables that come with the program
+    std::optional<std::string> stack;
+    bool summary = false;  ///< figures of the tables only, not of every row
+    bool json = false;
+};
+
+struct CompareArguments {
+    std::filesystem::path a;
+    std::filesystem::path b;
+    bool json = false;
+};
+
+struct ExportArguments {
+    std::filesystem::path run;
+    std::filesystem::path csv;
+};
+
+/// Nothing to run: help or version was printed to standard output, or a message to standard error.
+struct Finished {
+    int exit_code = 0;
+};
+
+using Command = std::variant<Finished, ReplayArguments, CheckArguments, ListArguments, ValidateArguments,
+                             CompareArguments, ExportArguments>;
+
+Command parse_arguments(int argc, const char* const* argv, const std::string& version);
+
+}  // namespace headway::cli

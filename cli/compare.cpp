@@ -1,0 +1,30 @@
+#include "cli/commands.h"
+#include "cli/exit_codes.h"
+#include "cli/output_file.h"
+#include "cli/standard_output.h"
+#include "scenarios/record/report.h"
+#include "scenarios/record/summary.h"
+
+namespace headway::cli {
+
+namespace {
+
+scenarios::RunSummary summary_of_record(const std::filesystem::path& file) {
+    expect_readable(file, "a run record");
+    scenarios::RecordSummary read = scenarios::summarize_record(file);
+    if (!read.problem.empty()) complain(read.problem);
+    return read.summary;
+}
+
+}  // namespace
+
+int compare(const CompareArguments& arguments) {
+    const scenarios::RunSummary a = summary_of_record(arguments.a);
+    const scenarios::RunSummary b = summary_of_record(arguments.b);
+    const std::string name_a = arguments.a.filename().string(), name_b = arguments.b.filename().string();
+    print(arguments.json ? scenarios::compare_json(name_a, a, name_b, b)
+                         : scenarios::compare_text(name_a, a, name_b, b));
+    return kSucceeded;
+}
+
+}  // namespace headway::cli

@@ -1,0 +1,39 @@
+#include "cli/output_file.h"
+
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+#include <system_error>
+
+#include "scenarios/language/config_error.h"
+
+namespace headway::cli {
+
+namespace fs = std::filesystem;
+
+void expect_writable(const std::string& option, const fs::path& file, bool force) {
+    const auto refuse = [&](const std::string& why) {
+        throw scenarios::ConfigError(option + " " + file.string() + ": " + why);
+    };
+    std::error_code ignored;
+    const fs::path folder = file.has_parent_path() ? file.parent_path() : fs::path(".");
+    if (fs::is_directory(file, ignored)) refuse("is a folder");
+    if (!fs::is_directory(folder, ignored)) refuse("there is no folder " + folder.string());
+    if (fs::exists(file, ignored)) {
+        if (!force) refuse("exists (--force overwrites it)");
+        if (::access(file.c_str(), W_OK) != 0) refuse(std::strerror(errno));
+    } else if (::access(folder.c_str(), W_OK | X_OK) != 0) {
+        refuse("folder " + folder.string() + ": " + std::strerror(errno));
+    }
+}
+
+void expect_readable(const fs::path& file, const std::string& what) {
+    std::error_code ignored;
+    if (fs::is_directory(file, ignored)) throw scenarios::ConfigError(file.string() + ": is a folder, not " + what);
+    if (::access(file.c_str(), R_OK) != 0) {
+        throw scenarios::ConfigError(file.string() + ": " + std::strerror(errno) + " (expected " + what + ")");
+    }
+}
+
+}  // namespace headway::cli

@@ -1,0 +1,15 @@
+#pragma once
+
+#include <filesystem>
+#include <string>
+
+namespace headway::cli {
+
+/// Throws ConfigError, naming the option, when `file` cannot be written or exists and `force` is false. Asked before
+/// anything runs, so that a long run does not end without its output.
+void expect_writable(const std::string& option, const std::filesystem::path& file, bool force);
+
+/// Throws ConfigError for an input file that does not exist or cannot be read.
+void expect_readable(const std::filesystem::path& file, const std::string& what);
+
+}  // namespace headway::cli

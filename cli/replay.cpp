@@ -1,0 +1,122 @@
+#include <algorithm>
+#include <fstream>
+#include <memory>
+#include <string_view>
+
+#include "cli/catalogue_choice.h"
+#include "cli/commands.h"
+#include "cli/exit_codes.h"
+#include "cli/interrupt.h"
+#include "cli/output_file.h"
+#include "cli/scenario_check.h"
+#include "cli/simulated_run.h"
+#include "cli/standard_output.h"
+#include "cli/worker_processes.h"
+#include "scenarios/language/config_error.h"
+#include "scenarios/record/exports.h"
+#include "scenarios/record/progress.h"
+#include "scenarios/record/report.h"
+#include "scenarios/record/run_writer.h"
+
+namespace headway::cli {
+
+namespace {
+
+struct PreparedRun {
+    scenarios::Scenario scenario;
+    scenarios::Plan plan;
+};
+
+/// Reads and checks everything, so that a run that starts has no mistakes left in its input.
+PreparedRun prepare(const ReplayArguments& arguments, const scenarios::Catalogue& catalogue,
+                    std::optional<std::uint64_t> seed) {
+    std::vector<scenarios::Override> overrides = arguments.overrides;
+    if (arguments.policy) overrides.emplace_back("policy", *arguments.policy);
+    if (seed) overrides.emplace_back("seed", std::to_string(*seed));
+    scenarios::KeyPlaces places;
+    PreparedRun prepared;
+    prepared.scenario = scenarios::read_scenario(arguments.scenario, catalogue, overrides, &places);
+    if (arguments.iterations) {
+        prepared.scenario.run.time.reset();
+        prepared.scenario.run.iterations = *arguments.iterations;
+    }
+    expect_policy(prepared.scenario.policy, places);
+    prepared.plan = plan_that_fits(prepared.scenario, places);
+    return prepared;
+}
+
+/// --force replaces an older record, and nothing else.
+void expect_record_or_nothing(const std::filesystem::path& file) {
+    constexpr std::string_view kStart = "{\"record\":";
+    std::string start(kStart.size(), ' ');
+    std::ifstream stream(file, std::ios::binary);
+    if (!stream || stream.peek() == std::ifstream::traits_type::eof()) return;
+    if (stream.read(start.data(), static_cast<std::streamsize>(start.size())) && start == kStart) return;
+    throw scenarios::ConfigError("--out " + file.string() + ": exists and is no run record (remove it first)");
+}
+
+int replay_once(const ReplayArguments& arguments, const PreparedRun& prepared, const std::string& version) {
+    scenarios::SummarySink summary;
+    scenarios::ProgressBar progress;
+    std::unique_ptr<scenarios::RecordWriter> record;
+    std::unique_ptr<scenarios::TraceWriter> trace;
+    std::vector<scenarios::RunSink*> sinks = {&summary, &progress};
+    if (arguments.out) {
+        scenarios::RecordOptions options;
+        options.level = arguments.level;
+        options.provenance = scenarios::current_provenance("headway " + version);
+        record = std::make_unique<scenarios::RecordWriter>(*arguments.out, options);
+        sinks.push_back(record.get());
+    }
+    if (arguments.trace) {
+        trace = std::make_unique<scenarios::TraceWriter>(*arguments.trace);
+        sinks.push_back(trace.get());
+    }
+    scenarios::SinkList all(sinks);
+    const bool operations = arguments.trace || arguments.level == scenarios::RecordLevel::kOperations;
+    const bool complete = run_simulation(prepared.scenario, prepared.plan, operations, all);
+    if (!complete) complain("interrupted: the report covers what was done");
+    print(arguments.json ? scenarios::report_json(summary.summary()) : scenarios::report_text(summary.summary()));
+    return complete ? kSucceeded : kInterrupted;
+}
+
+int replay_seeds(const ReplayArguments& arguments, const scenarios::Catalogue& catalogue, std::uint64_t first_seed) {
+    std::vector<PreparedRun> runs;
+    for (int index = 0; index < arguments.seeds; ++index) {
+        runs.push_back(prepare(arguments, catalogue, first_seed + static_cast<std::uint64_t>(index)));
+    }
+    catch_interrupts();
+    const auto run = [&](std::size_t index) {
+        scenarios::SummarySink summary;
+        run_simulation(runs[index].scenario, runs[index].plan, false, summary);
+        return summary.summary();
+    };
+    const std::vector<scenarios::RunSummary> all = summaries_of_processes(runs.size(), run, interrupted);
+    std::vector<scenarios::RunSummary> complete;
+    std::copy_if(all.begin(), all.end(), std::back_inserter(complete),
+                 [](const scenarios::RunSummary& summary) { return summary.complete; });
+    if (complete.size() < runs.size()) {
+        complain("interrupted: " + std::to_string(complete.size()) + " of " + std::to_string(runs.size()) +
+                 " runs were complete");
+    }
+    if (!complete.empty()) {
+        print(arguments.json ? scenarios::repeats_json(complete) : scenarios::repeats_text(complete));
+    }
+    return complete.size() == runs.size() ? kSucceeded : kInterrupted;
+}
+
+}  // namespace
+
+int replay(const ReplayArguments& arguments, const std::string& version) {
+    const scenarios::Catalogue catalogue = chosen_catalogue(arguments);
+    const PreparedRun prepared = prepare(arguments, catalogue, arguments.seed);
+    if (arguments.out) {
+        expect_writable("--out", *arguments.out, arguments.force);
+        expect_record_or_nothing(*arguments.out);
+    }
+    if (arguments.trace) expect_writable("--trace", *arguments.trace, arguments.force);
+    if (arguments.seeds > 1) return replay_seeds(arguments, catalogue, prepared.scenario.seed);
+    return replay_once(arguments, prepared, version);
+}
+
+}  // namespace headway::cli

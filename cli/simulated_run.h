@@ -1,0 +1,15 @@
+#pragma once
+
+#include "scenarios/language/plan.h"
+#include "scenarios/language/scenario.h"
+#include "scenarios/record/run_events.h"
+
+namespace headway::cli {
+
+/// Runs a scenario under its policy on the simulator from `plan` on and tells `sink` everything, from the header to the
+/// footer. Ctrl-C ends it at the next decision: the footer then says that it was interrupted, and false is returned.
+/// Once a process: SimGrid has one engine. `operations`: also tell every operation of every iteration.
+bool run_simulation(const scenarios::Scenario& scenario, const scenarios::Plan& plan, bool operations,
+                    scenarios::RunSink& sink);
+
+}  // namespace headway::cli
