@@ -17,34 +17,34 @@ namespace headway::tests {
 namespace {
 
 using namespace scenarios;
-using Json = nlohmann::json;
+using ExportJson = nlohmann::json;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 
-std::vector<Json> trace_events(const std::filesystem::path& file) {
-    const Json trace = Json::parse(file_text(file));
+std::vector<ExportJson> trace_events(const std::filesystem::path& file) {
+    const ExportJson trace = ExportJson::parse(file_text(file));
     EXPECT_EQ(trace["displayTimeUnit"], "ms");
-    return trace["traceEvents"].get<std::vector<Json>>();
+    return trace["traceEvents"].get<std::vector<ExportJson>>();
 }
 
-std::vector<Json> small_trace(TraceOptions options = {}) {
+std::vector<ExportJson> small_trace(TraceOptions options = {}) {
     const ScratchFolder folder("trace");
     TraceWriter writer(folder / "t.json", options);
     play_small_run(writer);
     return trace_events(folder / "t.json");
 }
 
-std::vector<Json> with_phase(const std::vector<Json>& events, const std::string& phase) {
-    std::vector<Json> found;
+std::vector<ExportJson> with_phase(const std::vector<ExportJson>& events, const std::string& phase) {
+    std::vector<ExportJson> found;
     std::copy_if(events.begin(), events.end(), std::back_inserter(found),
-                 [&](const Json& event) { return event["ph"] == phase; });
+                 [&](const ExportJson& event) { return event["ph"] == phase; });
     return found;
 }
 
 TEST(Trace, IsWellFormedAndItsSlicesOnATrackDoNotOverlap) {
     std::map<std::pair<int, int>, std::vector<std::pair<double, double>>> slices;
-    for (const Json& event : small_trace()) {
+    for (const ExportJson& event : small_trace()) {
         for (const char* key : {"name", "ph", "pid", "tid", "ts"}) ASSERT_TRUE(event.contains(key)) << event;
         if (event["ph"] != "X") continue;
         ASSERT_GE(event["dur"].get<double>(), 0.0) << event;
@@ -60,7 +60,7 @@ TEST(Trace, IsWellFormedAndItsSlicesOnATrackDoNotOverlap) {
 
 TEST(Trace, NamesAProcessForTheRunAndForEveryReplicaAndStage) {
     std::vector<std::string> names;
-    for (const Json& event : small_trace()) {
+    for (const ExportJson& event : small_trace()) {
         if (event["name"] == "process_name") names.push_back(event["args"]["name"]);
     }
     EXPECT_THAT(names, ElementsAre("run: small, policy static", "replica 0 stage 0", "replica 0 stage 1"));
@@ -70,7 +70,7 @@ TEST(Trace, ShowsDisturbancesAsSpansUntilTheyEnd) {
     const auto events = with_phase(small_trace(), "X");
     const auto span = [&](const std::string& name) {
         const auto found =
-            std::find_if(events.begin(), events.end(), [&](const Json& event) { return event["name"] == name; });
+            std::find_if(events.begin(), events.end(), [&](const ExportJson& event) { return event["name"] == name; });
         EXPECT_NE(found, events.end()) << name;
         return std::pair<double, double>{(*found)["ts"], (*found)["dur"]};
     };
@@ -82,7 +82,7 @@ TEST(Trace, ShowsDisturbancesAsSpansUntilTheyEnd) {
 
 TEST(Trace, CountsTemperatureAndClockOfDisturbedGpusOnly) {
     std::map<std::string, std::vector<double>> counters;
-    for (const Json& event : with_phase(small_trace(), "C")) {
+    for (const ExportJson& event : with_phase(small_trace(), "C")) {
         for (const auto& [unit, value] : event["args"].items()) counters[event["name"]].push_back(value);
     }
     EXPECT_EQ(counters.size(), 2u);
@@ -104,7 +104,7 @@ TEST(Trace, WritesOperationsOfTheFirstIterationsAndAfterDisturbancesUpToALimit) 
         writer.end({});
     }
     std::map<int, int> of_iteration;
-    for (const Json& event : with_phase(trace_events(folder / "t.json"), "X")) {
+    for (const ExportJson& event : with_phase(trace_events(folder / "t.json"), "X")) {
         if (event["name"] == "forward") ++of_iteration[event["args"]["iteration"]];
     }
     EXPECT_EQ(of_iteration, (std::map<int, int>{{0, 10}, {1, 10}, {5, 10}}));
