@@ -21,6 +21,15 @@ std::string few_digits(double value) {
     return printed(size < 9.995 ? "%.2f" : size < 99.95 ? "%.1f" : "%.0f", value);
 }
 
+/// A number and its unit, and the parts of a duration ("4 h 12 min"), stay on one line.
+bool belong_together(std::string_view before, std::string_view word) {
+    const auto digit = [](char c) { return c >= '0' && c <= '9'; };
+    const std::string_view unit = word.substr(0, word.find_first_of(",;.)"));
+    const bool is_unit = unit == "s" || unit == "min" || unit == "h" || unit == "d" || unit == "ms" || unit == "us";
+    if (digit(before.back()) && is_unit) return true;
+    return digit(word.front()) && (before.ends_with(" min") || before.ends_with(" h") || before.ends_with(" d"));
+}
+
 }  // namespace
 
 Estimate estimate_figure(const Figure& figure, const std::vector<RunSummary>& runs) {
@@ -66,7 +75,10 @@ std::string duration_text(std::int64_t ns) {
     if (seconds < 99.95) return few_digits(seconds) + " s";
     const std::int64_t whole = (ns + 500'000'000) / 1'000'000'000;
     const auto two = [](std::int64_t value) { return (value < 10 ? "0" : "") + std::to_string(value); };
+    const bool exact = whole * 1'000'000'000 == ns;
+    if (whole < 3600 && exact && whole % 60 == 0) return std::to_string(whole / 60) + " min";
     if (whole < 3600) return std::to_string(whole / 60) + " min " + two(whole % 60) + " s";
+    if (exact && whole % 3600 == 0 && whole < 24 * 3600) return std::to_string(whole / 3600) + " h";
     const std::int64_t minutes = (whole + 30) / 60;
     if (minutes < 24 * 60) return std::to_string(minutes / 60) + " h " + two(minutes % 60) + " min";
     const std::int64_t hours = (minutes + 30) / 60;
@@ -110,23 +122,28 @@ std::string pad_right(std::string_view text, std::size_t width) {
 }
 
 std::string wrap_text(std::string_view text, std::size_t indent, std::size_t width) {
-    std::string lines;
-    std::string line;
-    const auto finish = [&] {
-        if (!line.empty()) lines += std::string(indent, ' ') + line + "\n";
-        line.clear();
-    };
+    std::vector<std::string> words;
     while (!text.empty()) {
         const std::size_t end = std::min(text.find_first_of(" \n"), text.size());
-        const std::string_view word = text.substr(0, end);
-        if (!word.empty()) {
-            if (!line.empty() && indent + text_width(line) + 1 + text_width(word) > width) finish();
-            if (!line.empty()) line += ' ';
-            line += word;
-        }
+        const std::string word(text.substr(0, end));
         text.remove_prefix(std::min(end + 1, text.size()));
+        if (word.empty()) continue;
+        if (!words.empty() && belong_together(words.back(), word)) {
+            words.back() += " " + word;
+        } else {
+            words.push_back(word);
+        }
     }
-    finish();
+    std::string lines;
+    std::string line;
+    for (const std::string& word : words) {
+        if (!line.empty() && indent + text_width(line) + 1 + text_width(word) > width) {
+            lines += std::string(indent, ' ') + line + "\n";
+            line.clear();
+        }
+        line += (line.empty() ? "" : " ") + word;
+    }
+    if (!line.empty()) lines += std::string(indent, ' ') + line + "\n";
     return lines;
 }
 

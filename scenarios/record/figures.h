@@ -65,7 +65,7 @@ std::optional<double> figure_difference(const Figure& figure, const RunSummary& 
 /// "23.4 s", "1,536", "33.4 %", ...
 std::string figure_text(FigureUnit unit, double value);
 
-/// "812 us", "43.1 ms", "23.4 s", "6 min 05 s", "4 h 12 min", "3 d 02 h".
+/// "812 us", "43.1 ms", "23.4 s", "6 min 05 s", "4 h 12 min", "3 d 02 h"; "30 min" when it is exactly that.
 std::string duration_text(std::int64_t ns);
 /// "1,536"; rounds to whole numbers.
 std::string count_text(double value);
@@ -77,7 +77,7 @@ std::size_t text_width(std::string_view text);
 std::string pad_left(std::string_view text, std::size_t width);
 /// Longer text is cut and ends with an ellipsis.
 std::string pad_right(std::string_view text, std::size_t width);
-/// Breaks at blanks so that no line exceeds `width` where words allow it; every line begins with `indent` blanks and
+/// Breaks at blanks, but not inside a duration, so that no line exceeds `width` where words allow it; every line begins with `indent` blanks and
 /// ends with a newline.
 std::string wrap_text(std::string_view text, std::size_t indent, std::size_t width);
 /// `fraction` of `width` columns filled, in eighths of a column.

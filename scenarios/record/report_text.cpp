@@ -89,8 +89,8 @@ std::string disturbances_text(const RunSummary& summary) {
 std::string slowest_text(const RunSummary& summary) {
     if (summary.slowest.empty()) return "";
     constexpr std::size_t kListed = 5;
-    std::string text = "\n" + pad_right("Slowest GPUs (speed over nominal)", 44) + pad_left("mean", 9) +
-                       pad_left("lowest", 10) + pad_left("hottest", 12) + "\n";
+    std::string text = "\n" + pad_right("Slowest GPUs (speed over nominal)", 53) + pad_left("mean", 9) +
+                       pad_left("lowest", 9) + pad_left("hottest", 9) + "\n";
     for (std::size_t i = 0; i < std::min(summary.slowest.size(), kListed); ++i) {
         const SlowGpu& slow = summary.slowest[i];
         std::string place = "GPU " + std::to_string(slow.figures.gpu) + "  node " + std::to_string(slow.node) +
@@ -98,9 +98,9 @@ std::string slowest_text(const RunSummary& summary) {
         if (slow.stage >= 0) {
             place += "  stage " + std::to_string(slow.stage) + " replica " + std::to_string(slow.replica);
         }
-        text += "  " + pad_right(place, 42) + pad_left(percent_text(slow.figures.mean_speed), 9) +
-                pad_left(percent_text(slow.figures.min_speed), 10) +
-                pad_left(count_text(slow.figures.max_temperature_c) + " °C", 12) + "\n";
+        text += "  " + pad_right(place, 51) + pad_left(percent_text(slow.figures.mean_speed), 9) +
+                pad_left(percent_text(slow.figures.min_speed), 9) +
+                pad_left(count_text(slow.figures.max_temperature_c) + " °C", 9) + "\n";
     }
     return text;
 }

@@ -199,6 +199,9 @@ TEST(FigureText, ReadsNaturally) {
     EXPECT_EQ(duration_text(999'999'999), "1.00 s");
     EXPECT_EQ(duration_text(23'440'000'000), "23.4 s");
     EXPECT_EQ(duration_text(99'960'000'000), "1 min 40 s");
+    EXPECT_EQ(duration_text(1800 * kSecond), "30 min");
+    EXPECT_EQ(duration_text(1800 * kSecond + 1), "30 min 00 s");
+    EXPECT_EQ(duration_text(7200 * kSecond), "2 h");
     EXPECT_EQ(duration_text(3'599'600'000'000), "1 h 00 min");
     EXPECT_EQ(duration_text(15'120 * kSecond), "4 h 12 min");
     EXPECT_EQ(duration_text(266'400 * kSecond), "3 d 02 h");
@@ -215,6 +218,7 @@ TEST(FigureText, ReadsNaturally) {
     EXPECT_EQ(bar_text(7.0, 2), "██");
     EXPECT_EQ(bar_text(0.0625, 2), "▏");
     EXPECT_EQ(wrap_text("one two three", 2, 9), "  one two\n  three\n");
+    EXPECT_EQ(wrap_text("lost for 9 min 28 s, then", 0, 14), "lost for\n9 min 28 s,\nthen\n");
 }
 
 TEST(ValidationJson, HasThePromisedShape) {
