@@ -72,10 +72,9 @@ CheckpointCosts checkpoint_costs(const Job& job, const Cluster& cluster, const P
     costs.state = Bytes(static_cast<std::int64_t>(static_cast<double>(model_parameters(job.model)) *
                                                   (kSavedParameterBytes + kSavedOptimizerBytes)));
     const Facility& facility = cluster.facility;
-    costs.save = Duration::seconds(job.checkpoint.asynchronous
-                                       ? save.slowest_pcie_s
-                                       : std::max({save.total / facility.storage_write.value, save.slowest_nic_s,
-                                                   save.slowest_pcie_s}));
+    costs.save = Duration::seconds(job.checkpoint.asynchronous ? save.slowest_pcie_s
+                                                               : std::max({save.total / facility.storage_write.value,
+                                                                           save.slowest_nic_s, save.slowest_pcie_s}));
     costs.load = Duration::seconds(
         std::max({load.total / facility.storage_read.value, load.slowest_nic_s, load.slowest_pcie_s}));
     costs.restart = job.checkpoint.restart + costs.load;

@@ -15,7 +15,7 @@ namespace {
 /// What stays queued on the GPU when the host has issued the last of its layers.
 constexpr double kHostTail = 0.15;
 constexpr double kGatheredBytes = 2.0;   ///< fp16 or bf16, as gathered and sent
-constexpr double kClearGradients = 4.0;   ///< bytes a parameter written to clear its gradient
+constexpr double kClearGradients = 4.0;  ///< bytes a parameter written to clear its gradient
 
 /// A host that issues work and a GPU that runs it in order: both move on, the GPU never before the host.
 class HostAndGpu {
@@ -100,8 +100,8 @@ MessageCosts message_costs(const RankContext& rank, const Placement& placement) 
     costs.bytes_per_rank = Bytes(static_cast<std::int64_t>(sliced ? whole / rank.layout.tensor : whole));
     costs.overhead = stack.host_message;
     if (stack.scatter_gather && !rank.layout.sequence_parallel) {
-        costs.overhead += collective_time(Collective::kAllGather, Bytes(static_cast<std::int64_t>(whole)), rank.tensor,
-                                          rank.node);
+        costs.overhead +=
+            collective_time(Collective::kAllGather, Bytes(static_cast<std::int64_t>(whole)), rank.tensor, rank.node);
     }
     costs.inside_node = costs.overhead + collective_time(Collective::kSendReceive, costs.bytes_per_rank,
                                                          {.ranks_per_node = 2}, rank.node);
@@ -140,12 +140,10 @@ StageCosts stage_costs(const RankContext& rank, const Plan& plan, const Placemen
         parameters += count;
         const Bytes gradients(static_cast<std::int64_t>(count * stack.gradient_bytes));
         const Bytes weights(static_cast<std::int64_t>(count * kGatheredBytes));
-        const auto collective =
-            layout.distributed_optimizer ? Collective::kReduceScatter : Collective::kAllReduce;
+        const auto collective = layout.distributed_optimizer ? Collective::kReduceScatter : Collective::kAllReduce;
         const Duration reduce = collective_time(collective, gradients, shape, node);
-        const Duration gather = layout.distributed_optimizer
-                                    ? collective_time(Collective::kAllGather, weights, shape, node)
-                                    : Duration();
+        const Duration gather =
+            layout.distributed_optimizer ? collective_time(Collective::kAllGather, weights, shape, node) : Duration();
         costs.reduce_gradients.push_back(reduce);
         costs.reduce_last_bucket.push_back(reduce.scaled(stack.exposed_bucket));
         costs.reduce_bytes_per_rank.push_back(gradients);
@@ -153,7 +151,8 @@ StageCosts stage_costs(const RankContext& rank, const Plan& plan, const Placemen
         costs.gather_first_bucket.push_back(gather.scaled(stack.exposed_bucket));
         costs.gather_bytes_per_rank.push_back(layout.distributed_optimizer ? weights : Bytes());
         if (const std::int64_t tied = tied_parameters(rank.job, layout, k); tied > 0) {
-            costs.tied_bytes_per_rank = Bytes(static_cast<std::int64_t>(static_cast<double>(tied) * stack.gradient_bytes));
+            costs.tied_bytes_per_rank =
+                Bytes(static_cast<std::int64_t>(static_cast<double>(tied) * stack.gradient_bytes));
             costs.reduce_tied_embedding =
                 collective_time(Collective::kAllReduce, costs.tied_bytes_per_rank, placement.tied_embedding(),
                                 node_of_group(rank.node, placement.tied_embedding(), stack));
@@ -184,8 +183,8 @@ void check_fits(const Job& job, const Cluster& cluster, const Plan& plan) {
         fail("the plan places " + std::to_string(plan.gpu_of_rank.size()) + " ranks, its layout has " +
              std::to_string(layout.world_size()));
     if (static_cast<int>(plan.layers_of_virtual_stage.size()) != layout.virtual_stages())
-        fail("the plan gives layers to " + std::to_string(plan.layers_of_virtual_stage.size()) + " virtual stages, not " +
-             std::to_string(layout.virtual_stages()));
+        fail("the plan gives layers to " + std::to_string(plan.layers_of_virtual_stage.size()) +
+             " virtual stages, not " + std::to_string(layout.virtual_stages()));
     int layers = 0;
     for (const int count : plan.layers_of_virtual_stage) {
         if (count < 0) fail("a stage cannot hold fewer than 0 layers");
@@ -195,7 +194,8 @@ void check_fits(const Job& job, const Cluster& cluster, const Plan& plan) {
         fail("the plan's stages hold " + std::to_string(layers) + " layers, the model has " +
              std::to_string(job.model.layers));
     for (const int gpu : plan.gpu_of_rank)
-        if (gpu < 0 || gpu >= cluster.gpus()) fail("the plan uses GPU " + std::to_string(gpu) + ", which the cluster lacks");
+        if (gpu < 0 || gpu >= cluster.gpus())
+            fail("the plan uses GPU " + std::to_string(gpu) + ", which the cluster lacks");
 }
 
 FlopsPerSecond peak_of(const Job& job, const GpuType& gpu) {
@@ -227,8 +227,7 @@ std::vector<GpuType> gpu_types_of(const Cluster& cluster) {
 int gpu_type_index(const Cluster& cluster, int gpu) {
     const std::vector<GpuType> types = gpu_types_of(cluster);
     const std::string& name = cluster.gpu_type(gpu).name;
-    const auto found =
-        std::find_if(types.begin(), types.end(), [&](const GpuType& type) { return type.name == name; });
+    const auto found = std::find_if(types.begin(), types.end(), [&](const GpuType& type) { return type.name == name; });
     return static_cast<int>(found - types.begin());
 }
 
@@ -239,13 +238,14 @@ IterationCosts iteration_costs(const Job& job, const Cluster& cluster, const Pla
     for (const GpuType& type : gpu_types_of(cluster)) {
         auto& stages = costs.virtual_stages.emplace_back();
         if (!uses_type(plan, cluster, type)) continue;
-        const RankContext rank{job, plan.layout, first_node_with(cluster, type), placement.tensor(), placement.context()};
+        const RankContext rank{job, plan.layout, first_node_with(cluster, type), placement.tensor(),
+                               placement.context()};
         const LayerCosts layer = layer_costs(rank);
         const EdgeCosts embedding = embedding_costs(rank);
         const EdgeCosts head = head_costs(rank);
         for (int k = 0; k < plan.layout.virtual_stages(); ++k)
-            stages.push_back(virtual_stage_costs(rank, k, plan.layers_of_virtual_stage[static_cast<std::size_t>(k)], layer,
-                                                 embedding, head));
+            stages.push_back(virtual_stage_costs(rank, k, plan.layers_of_virtual_stage[static_cast<std::size_t>(k)],
+                                                 layer, embedding, head));
     }
     for (int stage = 0; stage < plan.layout.pipeline; ++stage) {
         // Of a stage on several kinds of nodes the first replica's counts.

@@ -31,13 +31,14 @@ MainLoop best_main_loop(const GemmShape& shape, const GpuType& gpu, const GemmPa
             const double depth = shape.depth / split;
             if (split > 1 && depth < kLeastSplitDepth) break;
             const double filled = tiles * split / gpu.sm_count;
-            const double waves = gpu.wave_quantisation * std::ceil(filled) +
-                                 (1.0 - gpu.wave_quantisation) * std::max(filled, 1.0);
-            const double seconds = waves * 2.0 * tile[0] * tile[1] * (depth + pace.depth_lost) * gpu.sm_count /
-                                   pace.flops_per_second;
+            const double waves =
+                gpu.wave_quantisation * std::ceil(filled) + (1.0 - gpu.wave_quantisation) * std::max(filled, 1.0);
+            const double seconds =
+                waves * 2.0 * tile[0] * tile[1] * (depth + pace.depth_lost) * gpu.sm_count / pace.flops_per_second;
             const double partial =
-                split == 1 ? 0.0
-                           : memory_seconds(shape.batch * shape.rows * shape.columns * kPartialBytes * (split + 1), gpu);
+                split == 1
+                    ? 0.0
+                    : memory_seconds(shape.batch * shape.rows * shape.columns * kPartialBytes * (split + 1), gpu);
             if (seconds + partial < best.seconds + best.partial_seconds) best = {seconds, partial};
         }
     }
@@ -61,8 +62,8 @@ GemmPace fp8_pace(const GpuType& gpu) {
 
 WorkSeconds gemm_work(const GemmShape& shape, const GpuType& gpu, const GemmPace& pace, Duration gap) {
     const MainLoop loop = best_main_loop(shape, gpu, pace);
-    const double operands = memory_seconds(
-        shape.batch * (shape.rows + shape.columns) * shape.depth * pace.operand_bytes, gpu);
+    const double operands =
+        memory_seconds(shape.batch * (shape.rows + shape.columns) * shape.depth * pace.operand_bytes, gpu);
     const double results = memory_seconds(shape.batch * shape.rows * shape.columns * kResultBytes, gpu);
     WorkSeconds work{.memory = results, .fixed = gap.s()};
     if (loop.seconds + loop.partial_seconds >= operands) {

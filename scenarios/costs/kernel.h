@@ -27,16 +27,17 @@ GemmPace half_pace(const GpuType& gpu, double efficiency = 1.0);
 /// Throws std::invalid_argument for a type without fp8.
 GemmPace fp8_pace(const GpuType& gpu);
 
-/// Tiles of 256 x 128 results go to the SMs in waves; the inner dimension is split in 2 or 4 while that is faster (each part at
-/// least 1,024 deep, partial results through memory). Operands stream in behind the main loop, results are stored after it:
-/// time = max(main loop, operands / bandwidth) + results / bandwidth + gap. The model of a wave is that of NVIDIA's "Matrix
-/// multiplication background" guide, with one constant for what a tile loses at both ends.
+/// Tiles of 256 x 128 results go to the SMs in waves; the inner dimension is split in 2 or 4 while that is faster (each
+/// part at least 1,024 deep, partial results through memory). Operands stream in behind the main loop, results are
+/// stored after it: time = max(main loop, operands / bandwidth) + results / bandwidth + gap. The model of a wave is
+/// that of NVIDIA's "Matrix multiplication background" guide, with one constant for what a tile loses at both ends.
 WorkSeconds gemm_work(const GemmShape& shape, const GpuType& gpu, const GemmPace& pace, Duration gap);
 
 /// Kernels that only stream `bytes` through memory, `kernels` of them.
 WorkSeconds streaming_work(double bytes, int kernels, const GpuType& gpu, Duration gap);
 
-/// Fused causal attention (Dao 2023): half of the 4 x queries x keys x head_dim operations forward, 2.5 times that backward.
+/// Fused causal attention (Dao 2023): half of the 4 x queries x keys x head_dim operations forward, 2.5 times that
+/// backward.
 WorkSeconds fused_attention_forward(double scores, double head_dim, const GpuType& gpu, Duration gap);
 WorkSeconds fused_attention_backward(double scores, double head_dim, const GpuType& gpu, Duration gap);
 

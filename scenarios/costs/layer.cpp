@@ -40,7 +40,11 @@ struct Linear {
 class LayerBuilder {
   public:
     explicit LayerBuilder(const RankContext& rank)
-        : rank_(rank), model_(rank.job.model), stack_(rank.job.stack), gpu_(rank.node.gpu), tensor_(rank.layout.tensor) {
+        : rank_(rank),
+          model_(rank.job.model),
+          stack_(rank.job.stack),
+          gpu_(rank.node.gpu),
+          tensor_(rank.layout.tensor) {
         const double head = head_dim_of(model_);
         queries_ = model_.heads * head / tensor_;
         keys_values_ = 2.0 * model_.kv_heads * head / tensor_;
@@ -73,10 +77,11 @@ class LayerBuilder {
     bool fp8() const { return rank_.job.precision == Precision::kFp8; }
 
     void add_linears(LayerCosts& costs) const {
-        const std::array<Linear, 4> linears = {{{queries_ + keys_values_, static_cast<double>(model_.hidden)},
-                                                {static_cast<double>(model_.hidden), queries_},
-                                                {ffn_ * (model_.gated_mlp ? 2.0 : 1.0), static_cast<double>(model_.hidden)},
-                                                {static_cast<double>(model_.hidden), ffn_}}};
+        const std::array<Linear, 4> linears = {
+            {{queries_ + keys_values_, static_cast<double>(model_.hidden)},
+             {static_cast<double>(model_.hidden), queries_},
+             {ffn_ * (model_.gated_mlp ? 2.0 : 1.0), static_cast<double>(model_.hidden)},
+             {static_cast<double>(model_.hidden), ffn_}}};
         const GemmPace pace = fp8() ? fp8_pace(gpu_) : half_pace(gpu_);
         const double tokens = rank_.tokens();
         double casts = 0.0;
@@ -85,7 +90,8 @@ class LayerBuilder {
             costs.backward_input += gemm_work({tokens, inputs, outputs}, gpu_, pace, stack_.kernel_gap);
             costs.backward_weight += gemm_work({outputs, inputs, tokens}, gpu_, pace, stack_.kernel_gap);
             costs.backward_weight += stream(outputs * inputs * stack_.accumulation_bytes);
-            if (fp8()) casts += (tokens * (inputs + 2.0 * outputs) + outputs * inputs) * kCastBytes * stack_.cast_traffic;
+            if (fp8())
+                casts += (tokens * (inputs + 2.0 * outputs) + outputs * inputs) * kCastBytes * stack_.cast_traffic;
         }
         costs.forward += stream(casts * kForwardCasts);
         costs.backward_input += stream(casts * (1.0 - kForwardCasts));
@@ -130,9 +136,10 @@ class LayerBuilder {
         costs.forward += elementwise(outside * 2.0 * (kNormForward + kResidualBytes + kDropoutMask * dropout) + layout +
                                          gelu * kGeluForward * (model_.gated_mlp ? kGatedForward : 1.0),
                                      kForwardKernels);
-        costs.backward_input += elementwise(outside * 2.0 * (kNormBackward + kResidualBytes + kDropoutBackward * dropout) +
-                                                layout + gelu * kGeluBackward * (model_.gated_mlp ? kGatedBackward : 1.0),
-                                            kBackwardKernels);
+        costs.backward_input +=
+            elementwise(outside * 2.0 * (kNormBackward + kResidualBytes + kDropoutBackward * dropout) + layout +
+                            gelu * kGeluBackward * (model_.gated_mlp ? kGatedBackward : 1.0),
+                        kBackwardKernels);
         costs.backward_weight += elementwise(biases, 0);
     }
 
@@ -155,8 +162,8 @@ class LayerBuilder {
             forward = 2.0 * time(Collective::kAllReduce, message);
             of_input_gradient = forward;
         }
-        const double hidden = std::min(of_input_gradient, kHidingShare * costs.backward_weight.total()) *
-                              stack_.input_gradient_overlap;
+        const double hidden =
+            std::min(of_input_gradient, kHidingShare * costs.backward_weight.total()) * stack_.input_gradient_overlap;
         const double exposed = rank_.layout.overlap_tensor_comm ? 1.0 - stack_.tensor_overlap : 1.0;
         const double skew = 2.0 * stack_.collective_skew.s();
         costs.forward.communication += (forward + skew) * exposed;
@@ -176,8 +183,7 @@ class LayerBuilder {
 
     void add_host(LayerCosts& costs) const {
         const double collectives = tensor_ > 1 ? 2.0 * stack_.host_collective.s() : 0.0;
-        const double softmax =
-            stack_.flash_attention || softmax_is_fused() ? 0.0 : stack_.host_unfused_softmax.s();
+        const double softmax = stack_.flash_attention || softmax_is_fused() ? 0.0 : stack_.host_unfused_softmax.s();
         costs.host_forward_s = stack_.host_forward.s() + softmax + collectives;
         costs.host_backward_s = stack_.host_backward.s() + softmax / 2.0 + collectives;
         if (rank_.layout.recompute == Recompute::kFull) costs.host_backward_s += costs.host_forward_s;

@@ -10,9 +10,9 @@ namespace headway::scenarios {
 
 namespace {
 
-constexpr double kWeightBytes = 2.0;        ///< fp16, bf16
-constexpr double kFp8Copy = 1.0;       ///< fp8 layers keep a cast copy of the weights
-constexpr double kAdamState = 12.0;    ///< fp32 master weight and two moments
+constexpr double kWeightBytes = 2.0;  ///< fp16, bf16
+constexpr double kFp8Copy = 1.0;      ///< fp8 layers keep a cast copy of the weights
+constexpr double kAdamState = 12.0;   ///< fp32 master weight and two moments
 /// CUDA context and libraries (0.5 GiB), NCCL buffers (0.5 GiB), cuBLAS workspace and fragments (assumed).
 const Bytes kReservedBytes = Bytes::gib(1.5);
 
@@ -46,7 +46,8 @@ double layer_bytes(const Job& job, const Layout& layout) {
     return tokens_of(job, layout) * job.model.hidden * 2.0 / (layout.sequence_parallel ? layout.tensor : 1.0);
 }
 
-/// Outside the layers: the embedding's dropout mask; inputs of the final norm and the logits, logits in fp32 (section 4.3).
+/// Outside the layers: the embedding's dropout mask; inputs of the final norm and the logits, logits in fp32
+/// (section 4.3).
 double embedding_bytes(const Job& job, const Layout& layout) {
     if (!job.stack.dropout) return 0.0;
     return tokens_of(job, layout) * job.model.hidden / (layout.sequence_parallel ? layout.tensor : 1.0);

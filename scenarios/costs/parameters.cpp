@@ -63,8 +63,9 @@ std::int64_t final_norm_parameters(const Model& model) {
 }
 
 std::int64_t model_parameters(const Model& model) {
-    return layer_parameters(model).total() * model.layers + embedding_parameters(model) * (model.tied_embedding ? 1 : 2) +
-           position_parameters(model) + final_norm_parameters(model);
+    return layer_parameters(model).total() * model.layers +
+           embedding_parameters(model) * (model.tied_embedding ? 1 : 2) + position_parameters(model) +
+           final_norm_parameters(model);
 }
 
 std::int64_t padded_vocabulary(const Job& job, const Layout& layout) {

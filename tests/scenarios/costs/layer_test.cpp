@@ -11,7 +11,8 @@ namespace {
 /// One layer in its place; owns what a RankContext points at.
 class OneLayer {
   public:
-    OneLayer(Job job, Layout layout, int nodes = 1) : job_(std::move(job)), layout_(layout), cluster_(dgx_a100(nodes)) {}
+    OneLayer(Job job, Layout layout, int nodes = 1)
+        : job_(std::move(job)), layout_(layout), cluster_(dgx_a100(nodes)) {}
     RankContext rank() {
         plan_ = plan_of(layout_, job_, cluster_);
         const Placement placement(plan_, cluster_);

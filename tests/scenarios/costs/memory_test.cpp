@@ -101,7 +101,8 @@ TEST(Memory, FirstStageHoldsMostMicroBatchesUnder1F1B) {
 TEST(Memory, ReportsEveryStageThatDoesNotFit) {
     const Job job = job_of(gpt(96, 12288, 96), 1, 64);
     const Cluster cluster = dgx_a100(2);
-    const std::vector<MemoryShortage> shortages = memory_shortages(job, cluster, plan_of(layout_of(8, 2, 1), job, cluster));
+    const std::vector<MemoryShortage> shortages =
+        memory_shortages(job, cluster, plan_of(layout_of(8, 2, 1), job, cluster));
     ASSERT_EQ(shortages.size(), 2u);
     EXPECT_EQ(shortages[0].stage, 0);
     EXPECT_EQ(shortages[0].gpu, 0);

@@ -64,8 +64,10 @@ TEST(RankParameters, SplitMatricesAndReplicateNormsOverTensorRanks) {
     const Job job = job_of(gpt(8, 1024, 16, 1024, 51200), 1, 8);
     const LayerParameters layer = layer_parameters(job.model);
     EXPECT_EQ(layer.total(), 12ll * 1024 * 1024 + 13 * 1024);
-    const std::int64_t one = rank_parameters(job, layout_of(1, 2, 1), 0, 4) - rank_parameters(job, layout_of(1, 2, 1), 0, 3);
-    const std::int64_t eight = rank_parameters(job, layout_of(8, 2, 1), 0, 4) - rank_parameters(job, layout_of(8, 2, 1), 0, 3);
+    const std::int64_t one =
+        rank_parameters(job, layout_of(1, 2, 1), 0, 4) - rank_parameters(job, layout_of(1, 2, 1), 0, 3);
+    const std::int64_t eight =
+        rank_parameters(job, layout_of(8, 2, 1), 0, 4) - rank_parameters(job, layout_of(8, 2, 1), 0, 3);
     EXPECT_EQ(one, layer.total());
     EXPECT_EQ(eight, layer.split / 8 + layer.replicated);
 }

@@ -40,7 +40,8 @@ inline Cluster dgx_a100(int nodes) {
     return cluster;
 }
 
-inline Job job_of(const Model& model, int micro_batch, int global_batch, const std::string& stack = "megatron-lm-2022") {
+inline Job job_of(const Model& model, int micro_batch, int global_batch,
+                  const std::string& stack = "megatron-lm-2022") {
     Job job;
     job.model = model;
     job.precision = Precision::kFp16;
