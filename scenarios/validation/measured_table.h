@@ -61,7 +61,6 @@ struct SlowLinkRow {
     MeasuredJob job;
     std::vector<int> slow_hops;  ///< hop k is between stages k and k+1
     double added_delay_ms = 0.0;
-    std::optional<double> healthy_s;
     double slowdown = 1.0;
 };
 

@@ -35,9 +35,9 @@ PlacedJob place_job(const MeasuredJob& measured, NodeFill fill, HardwareNames& n
 
     NodeGroup group;
     group.node = names.node(measured.cluster, notes);
-    if (fill == NodeFill::kOneRankANode) {
-        group.node.nics = 1;
-        group.node.gpus = 1;
+    if (fill == NodeFill::kOneWorkerANode) {
+        group.node.gpus = std::min(group.node.gpus, layout.ranks_per_worker());
+        group.node.nics = std::min(group.node.nics, group.node.gpus);
     }
     group.count = (measured.gpus + group.node.gpus - 1) / group.node.gpus;
     placed.cluster.name = measured.cluster.gpu;

@@ -19,8 +19,8 @@ struct PlacedJob {
     Plan plan;
 };
 
-/// How a row's ranks sit on its nodes.
-enum class NodeFill { kFullNodes, kOneRankANode };
+/// How a row's ranks sit on its nodes: filling them, or with the tensor and context ranks of one stage on each.
+enum class NodeFill { kFullNodes, kOneWorkerANode };
 
 /// Rank r sits on GPU r. Throws std::invalid_argument with the reason where the
 /// row cannot be expressed: unknown hardware or software, degrees that do not

@@ -55,7 +55,7 @@ class TablePredictor {
     void add(const SlowLinkRow& row) {
         prediction_.quantity = "slowdown";
         predict(row.id, shape_of(row.job.model), row.slowdown, [&] {
-            const PlacedJob placed = place(row.job, NodeFill::kOneRankANode);
+            const PlacedJob placed = place(row.job, NodeFill::kOneWorkerANode);
             const IterationCosts costs = iteration_costs(placed.job, placed.cluster, placed.plan);
             Evaluator evaluator(placed.plan, placed.job.model.tied_embedding);
             Conditions conditions;
@@ -65,11 +65,8 @@ class TablePredictor {
                 conditions.hop_delay[static_cast<std::size_t>(hop)] = Duration::milliseconds(row.added_delay_ms);
             }
             StepTimes slow = step_times(costs, placed.plan, placed.cluster, conditions);
-            if (row.healthy_s) {
-                const double factor = factor_to_meet(evaluator, healthy, *row.healthy_s);
-                scale_computation(healthy, factor);
-                scale_computation(slow, factor);
-            }
+            keep_pipeline_only(healthy);
+            keep_pipeline_only(slow);
             return evaluator.iteration_time(slow) / evaluator.iteration_time(healthy);
         });
     }
@@ -136,27 +133,11 @@ class TablePredictor {
         return step_times(costs, placed.plan, placed.cluster, Conditions());
     }
 
-    static void scale_computation(StepTimes& times, double factor) {
-        for (auto* durations :
-             {&times.forward, &times.backward, &times.backward_input, &times.backward_weight, &times.optimizer}) {
-            for (std::int64_t& duration : *durations) {
-                duration = Duration::nanoseconds(duration).scaled(factor).ns();
-            }
-        }
-    }
-
-    /// The iteration grows with the factor, convex and piecewise linear, so a few
-    /// proportional steps settle it.
-    static double factor_to_meet(Evaluator& evaluator, const StepTimes& times, double iteration_s) {
-        double factor = 1.0;
-        for (int step = 0; step < 20; ++step) {
-            StepTimes scaled = times;
-            scale_computation(scaled, factor);
-            const double ratio = iteration_s / evaluator.iteration_time(scaled).s();
-            factor *= ratio;
-            if (std::abs(ratio - 1.0) < 1e-6) break;
-        }
-        return factor;
+    /// The measured span of a slow-link run ends with the last backward.
+    static void keep_pipeline_only(StepTimes& times) {
+        for (auto* durations : {&times.optimizer, &times.reduce_gradients, &times.reduce_last_bucket,
+                                &times.reduce_tied_embedding, &times.gather_parameters, &times.gather_first_bucket})
+            std::fill(durations->begin(), durations->end(), 0);
     }
 
     /// The middle one of three stages that holds `layers` layers: neither

@@ -34,11 +34,11 @@ struct TablePrediction {
 /// Predicts every row. A row that cannot be expressed has no prediction and
 /// says why.
 ///
-/// headway-slow-links/1: the delay is an absolute time, so where a row gives
-/// the healthy iteration, forward, backward and optimizer times are scaled by
-/// one common factor until the healthy iteration meets it; then the delays are
-/// added. headway-recorded-jobs/1: the medians are the operation times; the
-/// rest of the step is, per stage, the longest median over its replicas.
+/// headway-slow-links/1: predicted iteration with the delays over the predicted
+/// healthy one (the measured healthy time is not used), both from the first
+/// forward to the last backward, as the source measured them.
+/// headway-recorded-jobs/1: the medians are the operation times; the rest of the
+/// step is, per stage, the longest median over its replicas.
 /// headway-layer-times/1: one more layer on a stage, so that nothing but the
 /// layer is counted; two rows a case, forward and backward.
 TablePrediction predict_table(const MeasuredTable& table, const PredictionSettings& settings);

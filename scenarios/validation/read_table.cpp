@@ -62,7 +62,7 @@ SlowLinkRow read_slow_link_row(const TableNode& row, const TableNode& table) {
     if (read.job.layout.pipeline < 2) row.at("layout").fail("a pipeline of at least 2 stages is needed");
     read.slow_hops = read_slow_hops(row.at("slow_links"), read.job.layout.pipeline);
     read.added_delay_ms = row.at("added_delay_ms").not_negative();
-    if (row.has("healthy_s")) read.healthy_s = row.at("healthy_s").positive();
+    if (row.has("healthy_s")) row.at("healthy_s").positive();
     read.slowdown = row.at("slowdown").positive();
     return read;
 }
