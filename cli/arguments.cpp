@@ -98,6 +98,22 @@ std::string unknown_command(int argc, const char* const* argv, const CLI::App& a
     return "unknown command '" + std::string(argv[1]) + "'" + scenarios::did_you_mean(argv[1], names);
 }
 
+/// Names the first option that the chosen command does not have, or what CLI11 says of further words.
+std::string unexpected(int argc, const char* const* argv, const CLI::App& app, const std::string& message) {
+    const auto chosen = app.get_subcommands();
+    if (chosen.empty()) return message;
+    std::vector<std::string> known = {"--help"};
+    for (const CLI::Option* option : chosen.front()->get_options()) {
+        for (const std::string& name : option->get_lnames()) known.push_back("--" + name);
+    }
+    for (int index = 2; index < argc; ++index) {
+        const std::string word = std::string(argv[index]).substr(0, std::string(argv[index]).find('='));
+        if (word.rfind("--", 0) != 0 || std::find(known.begin(), known.end(), word) != known.end()) continue;
+        return "unknown option '" + word + "'" + scenarios::did_you_mean(word, known);
+    }
+    return message;
+}
+
 }  // namespace
 
 Command parse_arguments(int argc, const char* const* argv, const std::string& version) {
@@ -197,6 +213,9 @@ Command parse_arguments(int argc, const char* const* argv, const std::string& ve
         replay.level = scenarios::record_level(level);
     } catch (const CLI::Success& wanted) {  // --help, --version
         return Finished{app.exit(wanted, std::cout, std::cerr) == 0 ? kSucceeded : kBadInput};
+    } catch (const CLI::ExtrasError& error) {
+        std::cerr << "headway: " << unexpected(argc, argv, app, error.what()) << " (" << help_of() << ")\n";
+        return Finished{kBadInput};
     } catch (const CLI::ParseError& error) {
         std::cerr << "headway: " << error.what() << " (" << help_of() << ")\n";
         return Finished{kBadInput};

@@ -115,12 +115,18 @@ Schedule read_measured_schedule(const TableNode& node) {
                                   {"zero_bubble", Schedule::kZeroBubble}});
 }
 
-std::vector<std::string> with_common_keys(std::vector<std::string> keys) {
-    for (const char* key : {"cluster", "software", "model", "precision", "layout", "gpus", "unknown", "notes", "note",
-                            "source", "hardware", "tflops_per_gpu", "confidence"}) {
+std::vector<std::string> with_remarks(std::vector<std::string> keys) {
+    for (const char* key : {"notes", "note", "source", "url", "licence", "license", "date", "hardware", "confidence",
+                            "suggested_use", "experiment", "release", "unknown", "tflops_per_gpu", "mfu",
+                            "tokens_per_s", "tokens_per_gpu_per_s", "samples_per_s", "spread"}) {
         keys.emplace_back(key);
     }
     return keys;
+}
+
+std::vector<std::string> with_job_keys(std::vector<std::string> keys) {
+    for (const char* key : {"cluster", "software", "model", "precision", "layout", "gpus"}) keys.emplace_back(key);
+    return with_remarks(std::move(keys));
 }
 
 MeasuredCluster read_measured_cluster(const TableNode& row, const TableNode& table) {

@@ -13,7 +13,9 @@ enum class JobDetail { kComplete, kPartial };
 MeasuredCluster read_measured_cluster(const TableNode& row, const TableNode& table);
 MeasuredJob read_measured_job(const TableNode& row, const TableNode& table, JobDetail detail);
 Schedule read_measured_schedule(const TableNode& node);
-/// Keys of a row (or table) that `read_measured_job` reads or that carry no meaning for a prediction.
-std::vector<std::string> with_common_keys(std::vector<std::string> keys);
+/// `keys`, and those that say something to people and nothing to a prediction.
+std::vector<std::string> with_remarks(std::vector<std::string> keys);
+/// `keys`, remarks, and those that `read_measured_job` reads.
+std::vector<std::string> with_job_keys(std::vector<std::string> keys);
 
 }  // namespace headway::scenarios

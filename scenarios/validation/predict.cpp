@@ -121,6 +121,7 @@ class TablePredictor {
               Collective::kReduce, Collective::kAllToAll, Collective::kSendReceive}) {
             if (name == name_of(collective)) return collective;
         }
+        if (name == "all_to_all") return Collective::kAllToAll;
         throw std::invalid_argument("no cost model for the collective '" + name + "'");
     }
 
@@ -161,6 +162,10 @@ class TablePredictor {
         if (layout.world_size() != row.gpus) {
             throw std::invalid_argument("the degrees make " + std::to_string(layout.world_size()) + " GPUs, not " +
                                         std::to_string(row.gpus));
+        }
+        if (layout.schedule != Schedule::kOneForwardOneBackward && layout.schedule != Schedule::kGPipe) {
+            throw std::invalid_argument(
+                "medians of whole backward passes of one chunk a stage describe 1f1b and gpipe only");
         }
         Plan plan;
         plan.layout = layout;

@@ -12,13 +12,13 @@ namespace headway::scenarios {
 namespace {
 
 IterationRow read_iteration_row(const TableNode& row, const TableNode& table) {
-    row.expect_keys(with_common_keys({"id", "iteration_s"}));
+    row.expect_keys(with_job_keys({"id", "iteration_s"}));
     return {row.at("id").text(), read_measured_job(row, table, JobDetail::kComplete), row.at("iteration_s").positive()};
 }
 
 CollectiveRow read_collective_row(const TableNode& row, const TableNode& table) {
-    row.expect_keys({"id", "collective", "nodes", "gpus_per_node", "message_bytes", "time_us", "bus_gbyte_per_s",
-                     "cluster", "notes", "note"});
+    row.expect_keys(with_remarks({"id", "collective", "nodes", "gpus_per_node", "message_bytes", "time_us",
+                                  "bus_gbyte_per_s", "algorithm_gbyte_per_s", "cluster"}));
     CollectiveRow read;
     read.id = row.at("id").text();
     read.cluster = read_measured_cluster(row, table);
@@ -51,7 +51,7 @@ std::vector<int> read_slow_hops(const TableNode& node, int stages) {
 }
 
 SlowLinkRow read_slow_link_row(const TableNode& row, const TableNode& table) {
-    row.expect_keys(with_common_keys(
+    row.expect_keys(with_job_keys(
         {"id", "experiment", "schedule", "slow_links", "added_delay_ms", "healthy_s", "degraded_s", "slowdown"}));
     SlowLinkRow read;
     read.id = row.at("id").text();
@@ -93,16 +93,17 @@ RecordedWorker read_recorded_worker(const TableNode& node, const Layout& layout)
 }
 
 RecordedJobRow read_recorded_row(const TableNode& row) {
-    row.expect_keys({"id", "gpus", "layout", "step_s", "step_s_median", "ideal_step_s", "schedule", "workers", "notes",
-                     "note", "source"});
+    row.expect_keys(
+        with_remarks({"id", "gpus", "layout", "step_s", "step_s_median", "ideal_step_s", "schedule", "workers"}));
     RecordedJobRow read;
     read.id = row.at("id").text();
     read.gpus = row.at("gpus").integer(1, 1 << 20);
     const TableNode layout = row.at("layout");
-    layout.expect_keys({"tensor", "pipeline", "data"});
+    layout.expect_keys({"tensor", "pipeline", "data", "context"});
     read.layout.tensor = layout.at("tensor").integer(1, 1 << 20);
     read.layout.pipeline = layout.at("pipeline").integer(1, 1 << 14);
     read.layout.data = layout.at("data").integer(1, 1 << 14);
+    if (layout.has("context")) read.layout.context = layout.at("context").integer(1, 1 << 14);
     read.layout.schedule = read_measured_schedule(row.at("schedule"));
     read.layout.distributed_optimizer = true;
     read.step_s = row.at("step_s").positive();
@@ -125,7 +126,7 @@ RecordedJobRow read_recorded_row(const TableNode& row) {
 }
 
 LayerTimeRow read_layer_row(const TableNode& row, const TableNode& table) {
-    row.expect_keys(with_common_keys({"case", "sequence_parallel", "recompute", "forward_ms", "backward_ms"}));
+    row.expect_keys(with_job_keys({"case", "sequence_parallel", "recompute", "forward_ms", "backward_ms"}));
     LayerTimeRow read;
     read.id = row.at("case").text();
     read.forward_ms = row.at("forward_ms").positive();
@@ -165,8 +166,7 @@ void expect_distinct_ids(const TableNode& table, const std::vector<Row>& rows) {
 
 MeasuredTable parse_measured_table(const std::string& text, const std::string& name) {
     const TableNode table = TableNode::parse(text, name);
-    table.expect_keys({"format", "title", "source", "cluster", "software", "model", "precision", "layout", "gpus",
-                       "notes", "hardware", "confidence", "memory_per_gpu", "rows"});
+    table.expect_keys(with_job_keys({"format", "title", "memory_per_gpu", "rows"}));
     MeasuredTable read;
     read.file = name;
     if (table.has("title")) read.title = table.at("title").text();

@@ -64,6 +64,13 @@ TEST(Program, SuggestsTheNearestCommand) {
     EXPECT_THAT(result.out, IsEmpty());
 }
 
+TEST(Program, SuggestsTheNearestOption) {
+    const TestFolder folder;
+    const ProgramResult result = folder.headway("replay a.yaml --polcy static");
+    EXPECT_EQ(result.exit_code, 2);
+    EXPECT_THAT(result.err, HasSubstr("unknown option '--polcy' (did you mean '--policy'?)"));
+}
+
 TEST(Program, RejectsWrongArgumentsWithOneMessage) {
     const TestFolder folder;
     folder.write("a.yaml", small_scenario());

@@ -43,8 +43,8 @@ std::string TestFolder::read(const std::string& name) const {
 }
 
 ProgramResult TestFolder::headway(const std::string& arguments, const std::string& redirections) const {
-    const std::string command = "cd '" + path_.string() + "' && '" + headway_program().string() + "' " + arguments +
-                                " >.out 2>.err </dev/null " + redirections;
+    const std::string command = "cd '" + path_.string() + "' || exit 99; '" + headway_program().string() + "' " +
+                                arguments + " >.out 2>.err </dev/null " + redirections;
     std::filesystem::remove(path_ / ".out");
     std::filesystem::remove(path_ / ".err");
     const int status = std::system(command.c_str());
