@@ -224,6 +224,13 @@ TEST_F(Launcher, SanitizerBuildsStayBesideTheOthers) {
     EXPECT_FALSE(fs::exists(root_ / "build/CMakeCache.txt"));
 }
 
+TEST_F(Launcher, AddsItsOwnCommandsToTheHelpOfTheProgram) {
+    const Outcome outcome = shell("./headway --help");
+    EXPECT_THAT(outcome.output, HasSubstr("<--help>"));
+    EXPECT_THAT(outcome.output, HasSubstr("./headway test [--sanitize]"));
+    EXPECT_EQ(shell("./headway replay --help").output, "<replay><--help>");
+}
+
 TEST_F(Launcher, CleanRemovesTheBuilds) {
     shell("./headway x");
     EXPECT_EQ(shell("./headway clean").exit_code, 0);
