@@ -1,0 +1,194 @@
+#include "policies/episode.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <deque>
+#include <stdexcept>
+
+namespace headway::policies {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+Measurements trained(int iterations) {
+    Measurements measured;
+    measured.iterations.assign(static_cast<std::size_t>(iterations), Duration::seconds(1));
+    return measured;
+}
+
+Measurements lost_after(int iterations) {
+    Measurements measured = trained(iterations);
+    measured.loss = Loss{{0}, Duration::seconds(9)};
+    return measured;
+}
+
+Measurements ended_after(int iterations) {
+    Measurements measured = trained(iterations);
+    measured.ended = true;
+    return measured;
+}
+
+/// Answers `run` with a script and writes down what it was asked.
+class Stage final : public TrainingCluster {
+  public:
+    explicit Stage(std::deque<Measurements> script) : script_(std::move(script)) {}
+
+    const ClusterFacts& facts() const override { return facts_; }
+    void start_episode(std::uint64_t seed) override { calls.push_back("start " + std::to_string(seed)); }
+    Measurements run(const scenarios::Plan&, int iterations) override {
+        calls.push_back("run " + std::to_string(iterations));
+        Measurements measured = script_.empty() ? trained(iterations) : script_.front();
+        if (!script_.empty()) script_.pop_front();
+        now_ += Duration::seconds(1) * static_cast<std::int64_t>(measured.iterations.size());
+        return measured;
+    }
+    Duration move_to(const scenarios::Plan&) override {
+        calls.push_back("move");
+        return {};
+    }
+    RecoveryOutcome recover(Recovery) override {
+        calls.push_back("recover");
+        now_ += Duration::seconds(100);
+        return {Duration::seconds(100), 3, facts_.initial_plan};
+    }
+    Duration now() const override { return now_; }
+
+    std::vector<std::string> calls;
+
+  private:
+    ClusterFacts facts_;
+    std::deque<Measurements> script_;
+    Duration now_;
+};
+
+/// Chooses by a script; the first candidate when that is used up.
+class Scripted final : public Policy {
+  public:
+    explicit Scripted(std::deque<std::size_t> choices = {}) : choices_(std::move(choices)) {}
+    std::string_view name() const override { return "scripted"; }
+    void start_episode(std::uint64_t) override {}
+    Action decide(const Observation& observation, const std::vector<Candidate>& candidates) override {
+        seen.push_back(observation);
+        offered.push_back(candidates.size());
+        if (choices_.empty()) return {0};
+        const std::size_t choice = choices_.front();
+        choices_.pop_front();
+        return {choice};
+    }
+    std::vector<Observation> seen;
+    std::vector<std::size_t> offered;
+
+  private:
+    std::deque<std::size_t> choices_;
+};
+
+EpisodeOptions every_five(std::int64_t max_iterations) {
+    EpisodeOptions options;
+    options.decision_interval = 5;
+    options.max_iterations = max_iterations;
+    options.seed = 3;
+    return options;
+}
+
+TEST(Episode, DecidesAfterEveryIntervalAndNotAfterTheLast) {
+    Stage cluster({});
+    Scripted policy;
+    const EpisodeSummary summary = run_episode(cluster, policy, every_five(12), nullptr);
+    EXPECT_THAT(cluster.calls, ElementsAre("start 3", "run 5", "run 5", "run 2"));
+    EXPECT_EQ(summary.iterations, 12);
+    EXPECT_EQ(summary.decisions, 2);
+    EXPECT_EQ(summary.wall, Duration::seconds(12));
+    EXPECT_TRUE(summary.complete);
+    EXPECT_THAT(policy.offered, ElementsAre(1u, 1u));
+    EXPECT_EQ(policy.seen[1].now, Duration::seconds(10));
+}
+
+TEST(Episode, EndsWhenTheClusterSaysSo) {
+    Stage cluster({trained(5), ended_after(2)});
+    Scripted policy;
+    const EpisodeSummary summary = run_episode(cluster, policy, every_five(0), nullptr);
+    EXPECT_EQ(summary.iterations, 7);
+    EXPECT_EQ(summary.decisions, 1);
+}
+
+TEST(Episode, RecoversAfterALossAndTrainsAgainWhatWasLost) {
+    Stage cluster({lost_after(4)});
+    Scripted policy;
+    const EpisodeSummary summary = run_episode(cluster, policy, every_five(6), nullptr);
+    EXPECT_THAT(cluster.calls, ElementsAre("start 3", "run 5", "recover", "run 5"));  // 4 - 3 + 5 = 6
+    EXPECT_EQ(summary.iterations, 6);
+    EXPECT_EQ(summary.iterations_lost, 3);
+    EXPECT_EQ(summary.paused, Duration::seconds(100));
+    EXPECT_EQ(summary.wall, Duration::seconds(109));
+    ASSERT_EQ(policy.seen.size(), 1u);
+    EXPECT_TRUE(policy.seen[0].loss);
+}
+
+TEST(Episode, TellsTheSinkBeforeItActsAndStopsWhenAsked) {
+    Stage cluster({trained(5), lost_after(0)});
+    Scripted policy;
+    std::vector<std::string> told;
+    const EpisodeSummary summary = run_episode(cluster, policy, every_five(0), [&](const Decision& decision) {
+        told.push_back(name_of(decision.candidates.at(decision.chosen.candidate).kind));
+        EXPECT_EQ(decision.iteration, 5);
+        return told.size() < 2;
+    });
+    EXPECT_THAT(told, ElementsAre("keep", "wait-for-replacement"));
+    EXPECT_THAT(cluster.calls, ElementsAre("start 3", "run 5", "run 5")) << "the recovery was not begun";
+    EXPECT_FALSE(summary.complete);
+}
+
+TEST(Episode, NamesThePolicyThatChoosesWhatDoesNotExist) {
+    Stage cluster({});
+    Scripted policy({1});
+    try {
+        run_episode(cluster, policy, every_five(0), nullptr);
+        FAIL() << "acted on a candidate that does not exist";
+    } catch (const std::logic_error& error) {
+        EXPECT_THAT(error.what(), HasSubstr("'scripted'"));
+    }
+}
+
+TEST(Episode, DoesNotWaitForAClusterThatDoesNothing) {
+    Stage cluster({trained(0)});
+    Scripted policy;
+    EXPECT_THROW(run_episode(cluster, policy, every_five(0), nullptr), std::logic_error);
+    EpisodeOptions no_interval;
+    no_interval.decision_interval = 0;
+    EXPECT_THROW(run_episode(cluster, policy, no_interval, nullptr), std::invalid_argument);
+}
+
+TEST(DecisionEvent, KeepsTheMeasurementsOnlyWhereThereWasAChoice) {
+    Decision decision;
+    decision.iteration = 40;
+    decision.observation.now = Duration::seconds(7);
+    decision.observation.iteration = Duration::milliseconds(250);
+    decision.observation.loss = Loss{{4, 5}, Duration::seconds(6)};
+    decision.observation.ranks.resize(2);
+    decision.observation.ranks[1].measured.gpu = 1;
+    decision.observation.ranks[1].measured.compute = Duration::milliseconds(200);
+    decision.observation.groups.push_back({GroupMeasurement::Kind::kPipeline, 3, 2e10});
+    decision.candidates = {{Candidate::Kind::kWaitForReplacement, {}, "why"}};
+    const scenarios::DecisionEvent alone = decision_event(decision);
+    EXPECT_EQ(alone.time_ns, 7'000'000'000);
+    EXPECT_EQ(alone.iteration, 40);
+    EXPECT_EQ(alone.iteration_ns, 250'000'000);
+    EXPECT_THAT(alone.lost_gpus, ElementsAre(4, 5));
+    ASSERT_EQ(alone.candidates.size(), 1u);
+    EXPECT_EQ(alone.candidates[0].kind, "wait-for-replacement");
+    EXPECT_TRUE(alone.measured.gpu.empty());
+
+    decision.candidates.push_back({Candidate::Kind::kKeep, {}, "other"});
+    decision.chosen.candidate = 1;
+    const scenarios::DecisionEvent choice = decision_event(decision);
+    EXPECT_EQ(choice.chosen, 1);
+    EXPECT_THAT(choice.measured.gpu, ElementsAre(0, 1));
+    EXPECT_THAT(choice.measured.compute_ns, ElementsAre(0, 200'000'000));
+    EXPECT_THAT(choice.measured.group_kind, ElementsAre(1));
+    EXPECT_THAT(choice.measured.group_bytes_per_s, ElementsAre(2e10));
+}
+
+}  // namespace
+}  // namespace headway::policies
