@@ -31,7 +31,12 @@ struct PreparedRun {
 PreparedRun prepare(const ReplayArguments& arguments, const scenarios::Catalogue& catalogue,
                     std::optional<std::uint64_t> seed) {
     std::vector<scenarios::Override> overrides = arguments.overrides;
-    if (arguments.policy) overrides.emplace_back("policy", *arguments.policy);
+    if (arguments.policy) {
+        scenarios::KeyPlaces option;
+        option.add("policy", "--policy " + *arguments.policy);
+        expect_policy(*arguments.policy, option);
+        overrides.emplace_back("policy", *arguments.policy);
+    }
     if (seed) overrides.emplace_back("seed", std::to_string(*seed));
     scenarios::KeyPlaces places;
     PreparedRun prepared;

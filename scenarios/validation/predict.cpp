@@ -46,7 +46,7 @@ class TablePredictor {
             GroupShape shape;
             shape.nodes = row.nodes;
             shape.ranks_per_node = row.gpus_per_node;
-            const Node node = names_.node(row.cluster, prediction_.notes);
+            const Node node = names_.node(row.cluster, prediction_.figures.notes);
             return collective_time(collective_named(row.collective), Bytes(row.message_bytes), shape, node).us();
         });
         if (predicted && row.message_bytes >= kLargeMessage) large_.push_back(predicted_.back());
@@ -90,26 +90,32 @@ class TablePredictor {
     }
 
     TablePrediction finish() {
+        ValidationTable& table = prediction_.figures;
         const ErrorFigures all = error_figures(predicted_);
-        prediction_.figures.mape = all.mape;
-        prediction_.figures.worst = all.worst;
-        prediction_.figures.bias = all.bias;
-        prediction_.figures.kendall_tau = all.kendall_tau;
+        table.mape = all.mape;
+        table.worst = all.worst;
+        table.bias = all.bias;
+        table.kendall_tau = all.kendall_tau;
         std::vector<std::string> order;
         for (const PredictedFigure& row : predicted_) {
             if (std::find(order.begin(), order.end(), row.group) == order.end()) order.push_back(row.group);
         }
-        for (const std::string& group : order) {
+        for (const std::string& name : order) {
             std::vector<PredictedFigure> members;
             std::copy_if(predicted_.begin(), predicted_.end(), std::back_inserter(members),
-                         [&](const PredictedFigure& row) { return row.group == group; });
-            prediction_.groups.emplace_back(group, error_figures(members));
+                         [&](const PredictedFigure& row) { return row.group == name; });
+            table.groups.push_back(group_of(name, members));
         }
-        if (!large_.empty()) prediction_.large_messages = error_figures(large_);
+        if (!large_.empty()) table.large_messages = group_of("messages of 1 MB or more", large_);
         return std::move(prediction_);
     }
 
   private:
+    static ValidationGroup group_of(const std::string& name, const std::vector<PredictedFigure>& rows) {
+        const ErrorFigures figures = error_figures(rows);
+        return {name, figures.rows, figures.mape, figures.worst, figures.bias, figures.kendall_tau};
+    }
+
     static std::string shape_of(const Model& model) {
         return "layers " + std::to_string(model.layers) + ", hidden " + std::to_string(model.hidden) + ", heads " +
                std::to_string(model.heads) + ", sequence " + std::to_string(model.sequence_length);
@@ -126,7 +132,7 @@ class TablePredictor {
     }
 
     PlacedJob place(const MeasuredJob& job, NodeFill fill) {
-        return place_job(job, fill, names_, settings_.stack, prediction_.notes);
+        return place_job(job, fill, names_, settings_.stack, prediction_.figures.notes);
     }
 
     static StepTimes healthy_times(const PlacedJob& placed) {

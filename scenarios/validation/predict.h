@@ -2,7 +2,6 @@
 
 #include <optional>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "scenarios/language/read.h"
@@ -20,27 +19,20 @@ struct PredictionSettings {
     std::optional<std::string> stack;  ///< for all rows, instead of what their software names
 };
 
-/// A predicted table: the figures that go into the JSON report, and what people
-/// want to know besides.
+/// A predicted table: the figures that go into the JSON report, and what people want to know besides.
 struct TablePrediction {
     ValidationTable figures;
     std::string title;
-    std::string quantity;                                      ///< what the rows measure, with its unit: "iteration s"
-    std::vector<std::string> notes;                            ///< decisions that the table does not make itself
-    std::vector<std::pair<std::string, ErrorFigures>> groups;  ///< rows of one model shape, in order of appearance
-    std::optional<ErrorFigures> large_messages;                ///< collectives of 1 MB or more
+    std::string quantity;  ///< what the rows measure, with its unit: "iteration s"
 };
 
-/// Predicts every row. A row that cannot be expressed has no prediction and
-/// says why.
+/// Predicts every row. A row that cannot be expressed has no prediction and says why.
 ///
-/// headway-slow-links/1: predicted iteration with the delays over the predicted
-/// healthy one (the measured healthy time is not used), both from the first
-/// forward to the last backward, as the source measured them.
-/// headway-recorded-jobs/1: the medians are the operation times; the rest of the
-/// step is, per stage, the longest median over its replicas.
-/// headway-layer-times/1: one more layer on a stage, so that nothing but the
-/// layer is counted; two rows a case, forward and backward.
+/// headway-slow-links/1: predicted iteration with the delays over the predicted healthy one (the measured healthy time
+/// is not used), both from the first forward to the last backward, as the source measured them.
+/// headway-recorded-jobs/1: the medians are the operation times; the rest of the step is, per stage, the longest median
+/// over its replicas. headway-layer-times/1: one more layer on a stage, so that nothing but the layer is counted; two
+/// rows a case, forward and backward.
 TablePrediction predict_table(const MeasuredTable& table, const PredictionSettings& settings);
 
 /// Report for people: about 80 columns, ends with a newline. `every_row`: false

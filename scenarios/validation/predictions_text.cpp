@@ -33,7 +33,7 @@ std::string joined_ids(const std::vector<std::string>& ids) {
     return all;
 }
 
-std::string figures_line(const ErrorFigures& figures) {
+std::string figures_line(const ValidationGroup& figures) {
     if (!figures.mape) return "no row could be predicted";
     std::string line = formatted("mean %.1f %%, worst %.1f %%, bias %+.1f %%", 100.0 * *figures.mape,
                                  100.0 * *figures.worst, 100.0 * *figures.bias);
@@ -45,16 +45,16 @@ std::string figures_line(const ErrorFigures& figures) {
 
 std::string predictions_text(const std::vector<TablePrediction>& tables, bool every_row) {
     std::string text;
-    ErrorFigures over_all;
+    int rows_of_all = 0;
     double sum = 0.0;
     for (const TablePrediction& table : tables) {
         text += (text.empty() ? "" : "\n") + table.figures.file + "\n";
         if (!table.title.empty()) text += "  " + table.title + "\n";
-        for (const std::string& note : table.notes) text += "  taken: " + note + "\n";
+        for (const std::string& note : table.figures.notes) text += "  taken: " + note + "\n";
         std::size_t width = 8;
         for (const ValidationRow& row : table.figures.rows) width = std::max(width, row.id.size());
         const int id_width = static_cast<int>(std::min<std::size_t>(width, 48));
-        ErrorFigures all;
+        ValidationGroup all;
         std::map<std::string, std::vector<std::string>> unpredicted;  // by reason
         if (every_row) {
             text += formatted("\n  %-*s %12s %12s %9s   (%s)\n", id_width, "row", "predicted", "measured", "error",
@@ -88,27 +88,29 @@ std::string predictions_text(const std::vector<TablePrediction>& tables, bool ev
         all.worst = table.figures.worst;
         all.bias = table.figures.bias;
         all.kendall_tau = table.figures.kendall_tau;
-        over_all.rows += all.rows;
+        rows_of_all += all.rows;
         const bool show_groups =
-            table.groups.size() > 1 && std::any_of(table.groups.begin(), table.groups.end(),
-                                                   [](const auto& group) { return group.second.rows > 1; });
+            table.figures.groups.size() > 1 && std::any_of(table.figures.groups.begin(), table.figures.groups.end(),
+                                                           [](const auto& group) { return group.rows > 1; });
         if (show_groups) {
             text += "\n";
-            for (const auto& [group, figures] : table.groups) {
-                text += formatted("  %-56s %4d rows: ", group.c_str(), figures.rows) + figures_line(figures) + "\n";
+            for (const ValidationGroup& group : table.figures.groups) {
+                text +=
+                    formatted("  %-56s %4d %s ", group.name.c_str(), group.rows, group.rows == 1 ? "row: " : "rows:") +
+                    figures_line(group) + "\n";
             }
         }
-        if (table.large_messages) {
-            text += formatted("\n  messages of 1 MB or more, %d rows: ", table.large_messages->rows) +
-                    figures_line(*table.large_messages) + "\n";
+        if (table.figures.large_messages) {
+            text += formatted("\n  messages of 1 MB or more, %d rows: ", table.figures.large_messages->rows) +
+                    figures_line(*table.figures.large_messages) + "\n";
         }
         text += formatted("%s  %d of %zu rows: ", every_row || show_groups ? "\n" : "", all.rows,
                           table.figures.rows.size()) +
                 figures_line(all) + "\n";
     }
-    if (tables.size() > 1 && over_all.rows > 0) {
-        text += formatted("\nall %zu tables, %d rows: mean %.1f %%\n", tables.size(), over_all.rows,
-                          100.0 * sum / over_all.rows);
+    if (tables.size() > 1 && rows_of_all > 0) {
+        text += formatted("\nall %zu tables, %d rows: mean %.1f %%\n", tables.size(), rows_of_all,
+                          100.0 * sum / rows_of_all);
     }
     return text;
 }

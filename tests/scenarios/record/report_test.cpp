@@ -228,12 +228,17 @@ TEST(ValidationJson, HasThePromisedShape) {
                              0.05,
                              0.05,
                              0.05,
-                             {}});
+                             {},
+                             {{"layers 2", 1, 0.05, 0.05, 0.05, {}}},
+                             {},
+                             {"network not stated: infiniband-ndr"}});
     report.mape = 0.05;
     EXPECT_EQ(validation_json(report),
               R"({"tables":[{"file":"t.yaml","rows":[{"id":"a","measured":2,"predicted":2.1,"error":0.05},)"
               R"({"id":"b","measured":3,"predicted":null,"error":null,"reason":"expert parallel is not built"}],)"
-              R"("mape":0.05,"worst":0.05,"bias":0.05,"kendall_tau":null}],"mape":0.05})"
+              R"("mape":0.05,"worst":0.05,"bias":0.05,"kendall_tau":null,"groups":[{"name":"layers 2","rows":1,)"
+              R"("mape":0.05,"worst":0.05,"bias":0.05,"kendall_tau":null}],"notes":["network not stated: infiniband-ndr"]}],)"
+              R"("mape":0.05})"
               "\n");
 }
 

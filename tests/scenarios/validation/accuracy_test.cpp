@@ -76,9 +76,9 @@ TEST(CollectiveAccuracy, IsWithinTenPercentForMessagesOfAMegabyteOrMore) {
         for (const ValidationRow& row : prediction.figures.rows) {
             EXPECT_TRUE(row.predicted) << row.id << ": " << row.reason;
         }
-        ASSERT_TRUE(prediction.large_messages) << file;
-        sum += *prediction.large_messages->mape * prediction.large_messages->rows;
-        rows += prediction.large_messages->rows;
+        ASSERT_TRUE(prediction.figures.large_messages) << file;
+        sum += *prediction.figures.large_messages->mape * prediction.figures.large_messages->rows;
+        rows += prediction.figures.large_messages->rows;
     }
     EXPECT_EQ(rows, 203);
     EXPECT_LE(sum / rows, 0.10);
