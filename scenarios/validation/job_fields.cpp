@@ -102,8 +102,8 @@ void read_measured_layout(const TableNode& node, MeasuredJob& job) {
         flag_or(node, "overlap_param_gather", layout.distributed_optimizer && layout.overlap_grad_reduce);
     layout.overlap_tensor_comm = flag_or(node, "overlap_tensor_comm", false);
     layout.overlap_pipeline_comm = flag_or(node, "overlap_pipeline_comm", false);
-    job.micro_batch = node.at("micro_batch").integer(1);
-    job.global_batch = node.at("global_batch").integer(1);
+    job.micro_batch = node.at("micro_batch").integer(1, 1'000'000);
+    job.global_batch = node.at("global_batch").integer(1, 1'000'000);
 }
 
 }  // namespace

@@ -26,6 +26,13 @@ PlacedJob place_job(const MeasuredJob& measured, NodeFill fill, HardwareNames& n
                                     " leaves replicas without a micro-batch");
     }
 
+    // Work of a prediction grows with this; a real job has a thousandth of it.
+    constexpr std::int64_t kMostOperations = 20'000'000;
+    if (std::int64_t{measured.global_batch} / measured.micro_batch / layout.data * layout.virtual_stages() >
+        kMostOperations) {
+        throw std::invalid_argument("more micro-batches times stages than can be predicted (20 million a replica)");
+    }
+
     PlacedJob placed;
     placed.job.model = measured.model;
     placed.job.precision = measured.precision;

@@ -77,7 +77,7 @@ RecordedWorker read_recorded_worker(const TableNode& node, const Layout& layout)
     RecordedWorker worker;
     worker.replica = node.at("dp_rank").integer(0, layout.data - 1);
     worker.stage = node.at("stage").integer(0, layout.pipeline - 1);
-    worker.micro_batches = node.at("microbatches_per_step").integer(1);
+    worker.micro_batches = node.at("microbatches_per_step").integer(1, 1'000'000);
     worker.forward_ms = node.at("forward_compute_ms_median").positive();
     worker.backward_ms = node.at("backward_compute_ms_median").positive();
     worker.send_activation_ms = optional_ms("forward_send_ms_median");
