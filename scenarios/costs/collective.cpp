@@ -42,8 +42,7 @@ double overlapped(double latency, double transfer) {
 class GroupLinks {
 public:
     GroupLinks(const GroupShape& shape, const Node& node) : shape_(shape), node_(node) {
-        if (node.fabric.mesh && node.gpus > 1 && shape.ranks_per_node > 1)
-            linked_ = std::min(1.0, (shape.ranks_per_node - 1.0) / (node.gpus - 1.0));
+        if (node.fabric.mesh && node.gpus > 1 && shape.ranks_per_node > 1) linked_ = mesh_share(shape.ranks_per_node, node);
         if (shape.nodes == 1) return;
         if (node.nics < 1) throw std::invalid_argument("a group over several nodes needs a NIC in each");
         // A GPU of a node with more NICs than GPUs uses all of its own; with fewer, GPUs share.
@@ -80,6 +79,11 @@ public:
     }
 
 private:
+    static double mesh_share(int ranks, const Node& node) {
+        const auto place = static_cast<std::size_t>(ranks - 2);
+        if (place < node.fabric.mesh_shares.size()) return node.fabric.mesh_shares[place];
+        return std::min(1.0, (ranks - 1.0) / (node.gpus - 1.0));
+    }
     static double limited(double bandwidth, const ProtocolChoice& choice) {
         return choice.across.limit.value > 0.0 ? std::min(bandwidth, choice.across.limit.value) : bandwidth;
     }

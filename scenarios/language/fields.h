@@ -77,6 +77,7 @@ void fields(V& v, Fabric& f) {
     v.required("simple", f.simple);
     v.field("copy", f.copy);
     v.field("mesh", f.mesh);
+    v.field("mesh_shares", f.mesh_shares, share_left());
     v.field("reduces_in_switch", f.reduces_in_switch);
 }
 

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include "scenarios/language/units.h"
 
@@ -69,9 +70,10 @@ struct Fabric {
   FabricProtocol low_latency_128;    ///< NCCL's LL128: a flag per 120 bytes
   FabricProtocol simple;             ///< NCCL's Simple: whole buffers
   BytesPerSecond copy;               ///< pace of a collective's pass over the buffer in GPU memory (inside a node); 0: no pass
-  /// No switch (cube mesh of V100, Infinity Fabric): a group of n of the node's g GPUs has only its own links, so (n-1)/(g-1) of
-  /// the bandwidth.
+  /// No switch: a group of n of the node's g GPUs has only the links between them. Their share of the bandwidth for groups of 2, 3,
+  /// ... GPUs stands in `mesh_shares`; beyond its end, or where it is empty, (n-1)/(g-1), as with a link between every two GPUs.
   bool mesh = false;
+  std::vector<double> mesh_shares;
   bool reduces_in_switch = false;    ///< the switch adds up (NVLink SHARP), for all-reduce inside a node
   bool operator==(const Fabric&) const = default;
 };

@@ -123,6 +123,10 @@ TEST(Collective, MeshOffersAGroupOnlyItsOwnLinks) {
     const auto time = [&](int ranks) { return seconds(Collective::kBroadcast, kGiB, {.nodes = 1, .ranks_per_node = ranks}, node); };
     EXPECT_NEAR(time(8), kGiB / 100e9, 1e-8);
     EXPECT_NEAR(time(2), 7.0 * kGiB / 100e9, 1e-8);
+    node.fabric.mesh_shares = {0.25, 0.5};
+    EXPECT_NEAR(time(2), 4.0 * kGiB / 100e9, 1e-8);
+    EXPECT_NEAR(time(3), 2.0 * kGiB / 100e9, 1e-8);
+    EXPECT_NEAR(time(8), kGiB / 100e9, 1e-8);
 }
 
 TEST(Collective, OneRankCostsNothing) {
