@@ -1,6 +1,7 @@
 #include "cli/worker_processes.h"
 
 #include <poll.h>
+#include <signal.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -19,6 +20,9 @@
 namespace headway::cli {
 
 namespace {
+
+/// How long an end that was asked for may go unnoticed.
+constexpr int kPollMilliseconds = 200;
 
 /// One running worker. Its answer is 'S' and a summary, or 'E' and a message; it ends with the pipe.
 struct Worker {
@@ -103,16 +107,21 @@ std::vector<scenarios::RunSummary> summaries_of_processes(std::size_t count,
     std::map<std::size_t, scenarios::RunSummary> finished;
     std::optional<std::runtime_error> failure;
     std::size_t next = 0;
+    bool told_to_end = false;
     while (!running.empty() || (next < count && !end_asked() && !failure)) {
         while (running.size() < at_a_time && next < count && !end_asked() && !failure) {
             Worker worker = start_worker(next++, run, running);
             running.emplace(worker.pipe, std::move(worker));
         }
         if (running.empty()) break;
+        if (!told_to_end && (end_asked() || failure)) {  // a terminal tells them itself, `kill` tells only this process
+            told_to_end = true;
+            for (const auto& [pipe, worker] : running) ::kill(worker.process, SIGINT);
+        }
         show_progress(finished.size(), count);
         std::vector<pollfd> waiting;
         for (const auto& [pipe, worker] : running) waiting.push_back({pipe, POLLIN, 0});
-        if (::poll(waiting.data(), waiting.size(), -1) < 0 && errno != EINTR) {
+        if (::poll(waiting.data(), waiting.size(), kPollMilliseconds) < 0 && errno != EINTR) {
             throw std::runtime_error(std::string("poll: ") + std::strerror(errno));
         }
         for (const pollfd& event : waiting) {

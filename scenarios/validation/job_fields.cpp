@@ -58,7 +58,9 @@ Model read_measured_model(const TableNode& node, JobDetail detail, std::vector<s
     model.tied_embedding = !modern;
     if (node.has("positions")) {
         model.positions =
-            node.at("positions").choice<Positions>({{"learned", Positions::kLearned}, {"rotary", Positions::kRotary}});
+            node.at("positions")
+                .choice<Positions>(
+                    {{"learned", Positions::kLearned}, {"rotary", Positions::kRotary}, {"alibi", Positions::kAlibi}});
     }
     if (node.has("norm")) {
         model.norm = node.at("norm").choice<Norm>({{"layer", Norm::kLayer}, {"rms", Norm::kRms}});

@@ -173,6 +173,16 @@ TEST(Replay, ClosesTheRecordAsInterrupted) {
     EXPECT_GT(json::parse(result.out)["iterations"], 0);
 }
 
+TEST(Replay, EndsAllItsWorkersWhenItIsInterrupted) {
+    const TestFolder folder;
+    folder.write("s.yaml", small_scenario(kDisturbed));
+    const ProgramResult result = folder.headway("replay s.yaml --json --iterations 90000000 --seeds 3",
+                                                "& p=$!; sleep 1; kill -INT $p; wait $p");
+    EXPECT_EQ(result.exit_code, 130) << result.err;
+    EXPECT_THAT(result.err, HasSubstr("0 of 3 runs were complete"));
+    EXPECT_THAT(result.out, IsEmpty());
+}
+
 TEST(CompareAndExport, ReadWhatReplayRecorded) {
     const TestFolder folder;
     folder.write("s.yaml", small_scenario(kDisturbed));
