@@ -54,12 +54,25 @@ Examples:
   headway list models --json
 )";
 
+constexpr const char* kCompareFooter = R"(
+Example:
+  headway compare monday.run.jsonl tuesday.run.jsonl
+)";
+
+constexpr const char* kExportFooter = R"(
+Writes RUN.iterations.csv, RUN.telemetry.csv, RUN.disturbances.csv and so on, one file a kind of event that the record
+holds, and prints their names. Files of an earlier export are overwritten.
+
+Example:
+  headway export monday.run.jsonl --csv tables
+)";
+
 constexpr const char* kValidateFooter = R"(
 Tables are YAML in one of the formats of scenarios/measured/README.md; a folder stands for all tables in it, and without
 any the tables that come with the program are predicted. For each row: prediction, measured value and signed error
 (predicted - measured) / measured; for each table: mean absolute error, worst, bias and Kendall's rank correlation within
 each model. Rows that cannot be expressed are listed with the reason. A table's `software` names its stack
-(measured/names.yaml); --stack NAME takes another for all rows.
+(aliases/measured-tables.yaml); --stack NAME takes another for all rows.
 
 Examples:
   headway validate --summary
@@ -181,12 +194,14 @@ Command parse_arguments(int argc, const char* const* argv, const std::string& ve
 
     CompareArguments compare;
     CLI::App* compare_command = app.add_subcommand("compare", "Print two run records side by side");
+    compare_command->footer(kCompareFooter);
     compare_command->add_option("a", compare.a, "Run record (replay --out)")->type_name("A")->required();
     compare_command->add_option("b", compare.b, "Run record to compare with it")->type_name("B")->required();
     compare_command->add_flag("--json", compare.json, "One JSON object instead of the report");
 
     ExportArguments exported;
     CLI::App* export_command = app.add_subcommand("export", "Convert a run record for other programs");
+    export_command->footer(kExportFooter);
     export_command->add_option("run", exported.run, "Run record (replay --out)")->type_name("RUN")->required();
     export_command->add_option("--csv", exported.csv, "Folder for the CSV files, one a kind of event")
         ->type_name("DIR")

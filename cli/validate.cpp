@@ -12,13 +12,12 @@ namespace headway::cli {
 
 namespace {
 
-/// All tables below a folder, in order of their paths; names.yaml is the catalogue's own.
+/// All tables below a folder, in order of their paths.
 std::vector<std::filesystem::path> tables_in(const std::filesystem::path& folder) {
     std::vector<std::filesystem::path> found;
     for (const auto& entry : std::filesystem::recursive_directory_iterator(folder)) {
         const std::filesystem::path& path = entry.path();
-        if (entry.is_regular_file() && path.extension() == ".yaml" && path.filename() != "names.yaml")
-            found.push_back(path);
+        if (entry.is_regular_file() && path.extension() == ".yaml") found.push_back(path);
     }
     std::sort(found.begin(), found.end());
     if (found.empty()) throw scenarios::ConfigError(folder.string() + ": no tables (*.yaml) in this folder");

@@ -43,7 +43,7 @@ bool begins_software(const std::string& software, const std::string& beginning) 
 }  // namespace
 
 HardwareNames::HardwareNames(const Catalogue& catalogue) : catalogue_(catalogue) {
-    const std::filesystem::path file = catalogue.directory / "measured" / "names.yaml";
+    const std::filesystem::path file = catalogue.directory / "aliases" / "measured-tables.yaml";
     std::ifstream stream(file, std::ios::binary);
     if (!stream) {
         throw ConfigError(file.string() +
@@ -75,8 +75,8 @@ std::string HardwareNames::entry(const std::string& kind, const Names& names, co
     for (const std::string& candidate : entries) {
         if (plain_name(candidate) == plain_name(name)) return candidate;
     }
-    throw std::invalid_argument("'" + name + "' is neither an entry of " + kind + "/ nor in measured/names.yaml" +
-                                did_you_mean(name, entries));
+    throw std::invalid_argument("'" + name + "' is neither an entry of " + kind +
+                                "/ nor in aliases/measured-tables.yaml" + did_you_mean(name, entries));
 }
 
 GpuType& HardwareNames::gpu(const std::string& entry_name) {
@@ -102,7 +102,7 @@ Node HardwareNames::node(const MeasuredCluster& cluster, std::vector<std::string
     } else {
         const auto usual = node_fabrics_.find(gpu_entry);
         if (usual == node_fabrics_.end()) {
-            throw std::invalid_argument("measured/names.yaml names no node fabric for '" + gpu_entry +
+            throw std::invalid_argument("aliases/measured-tables.yaml names no node fabric for '" + gpu_entry +
                                         "' (state cluster.node_fabric in the table)");
         }
         node.fabric = fabric(usual->second);
@@ -112,7 +112,7 @@ Node HardwareNames::node(const MeasuredCluster& cluster, std::vector<std::string
                                         [&](const auto& rate) { return rate.first == cluster.nic_gbit_per_s; });
         if (usual == networks_by_rate_.end()) {
             throw std::invalid_argument(
-                "the network is not stated, and measured/names.yaml names none for "
+                "the network is not stated, and aliases/measured-tables.yaml names none for "
                 "NICs of this rate");
         }
         note_once(notes, "network not stated: " + usual->second);
@@ -142,7 +142,7 @@ SoftwareStack HardwareNames::stack(const std::string& software, const std::optio
         if (found.empty()) {
             std::vector<std::string> known;
             for (const auto& [beginning, stack_entry] : software_) known.push_back(beginning);
-            throw std::invalid_argument("software '" + software + "' is not in measured/names.yaml" +
+            throw std::invalid_argument("software '" + software + "' is not in aliases/measured-tables.yaml" +
                                         did_you_mean(software, known) + "; choose a stack with --stack NAME");
         }
         note_once(notes, "software " + (software.empty() ? "not stated" : "'" + software + "'") + ": stack " + found);

@@ -12,15 +12,13 @@
 
 namespace headway::scenarios {
 
-/// Finds what a table's names mean in a catalogue. A name is an entry of the
-/// catalogue (letters and digits compared, without case) or stands in the
-/// catalogue's `measured/names.yaml`. Nothing is guessed: a name that neither
-/// knows is a std::invalid_argument whose message is the reason that a report
-/// prints for the row. Every decision that the table does not make itself is
-/// added to `notes`, once.
+/// Finds what a table's names mean in a catalogue. A name is an entry of the catalogue (letters and digits compared,
+/// without case) or stands in the catalogue's `aliases/measured-tables.yaml`. Nothing is guessed: a name that neither
+/// knows is a std::invalid_argument whose message is the reason that a report prints for the row. Every decision that
+/// the table does not make itself is added to `notes`, once.
 class HardwareNames {
   public:
-    /// Throws ConfigError when names.yaml is missing or wrong.
+    /// Throws ConfigError when measured-tables.yaml is missing or wrong.
     explicit HardwareNames(const Catalogue& catalogue);
 
     /// A node of the table's cluster, with the NIC rate that the table states.

@@ -87,6 +87,23 @@ TEST(Validate, RejectsAMistakeInATableWithItsPlace) {
     EXPECT_THAT(result.err, HasSubstr("rows[0].gpus: 0 is not allowed (at least 1)"));
 }
 
+TEST(Validate, ReadsEveryTableOfAFolder) {
+    const TestFolder folder;
+    std::filesystem::create_directories(folder.path() / "tables" / "more");
+    folder.write("tables/b.yaml", kHead + row("b", "megatron-lm, 2022", 8, 1.4));
+    folder.write("tables/more/a.yaml", kHead + row("a", "megatron-lm, 2022", 8, 1.4));
+    folder.write("tables/notes.txt", "no table");
+    const json report = json::parse(folder.headway("validate tables --json").out);
+    ASSERT_EQ(report["tables"].size(), 2u);
+    EXPECT_EQ(report["tables"][0]["file"], "tables/b.yaml");
+    EXPECT_EQ(report["tables"][1]["file"], "tables/more/a.yaml");
+    // As the README of the tables writes it.
+    const std::string measured_folder = (source_directory() / "scenarios/measured").string();
+    EXPECT_EQ(folder.headway("validate --summary '" + measured_folder + "'/*.yaml").exit_code, 0);
+    std::filesystem::create_directories(folder.path() / "empty");
+    EXPECT_EQ(folder.headway("validate empty").exit_code, 2);
+}
+
 TEST(Validate, ReadsItsCatalogueFromTheFolderThatIsNamed) {
     const TestFolder folder;
     folder.write("t.yaml", kHead + row("a", "megatron-lm, 2022", 8, 1.4));
