@@ -13,11 +13,11 @@ std::string target_text(const GpuTarget& at) {
 }
 
 std::string target_text(const LinkTarget& at) {
-    if (at.rack_uplink >= 0) return "the uplink of rack " + std::to_string(at.rack_uplink);
-    if (at.node_network >= 0) return "the network of node " + std::to_string(at.node_network);
-    if (at.nic >= 0) return "the NIC of GPU " + std::to_string(at.nic);
-    if (at.node_fabric >= 0) return "the fabric of node " + std::to_string(at.node_fabric);
-    return "the pipeline hop from stage " + std::to_string(at.pipeline_hop);
+    if (at.rack_uplink >= 0) return "rack " + std::to_string(at.rack_uplink) + " uplink";
+    if (at.node_network >= 0) return "node " + std::to_string(at.node_network) + " network";
+    if (at.nic >= 0) return "GPU " + std::to_string(at.nic) + " NIC";
+    if (at.node_fabric >= 0) return "node " + std::to_string(at.node_fabric) + " fabric";
+    return "pipeline hop " + std::to_string(at.pipeline_hop) + "-" + std::to_string(at.pipeline_hop + 1);
 }
 
 }  // namespace
@@ -43,7 +43,7 @@ std::string default_name(const Cause& cause) {
             else if constexpr (std::is_same_v<T, NodeLoss>)
                 return "loss of node " + std::to_string(c.node);
             else if constexpr (std::is_same_v<T, NodeArrival>)
-                return "arrival of " + std::to_string(c.nodes) + " spare nodes";
+                return "arrival of " + std::to_string(c.nodes) + (c.nodes == 1 ? " spare node" : " spare nodes");
             else if constexpr (requires { c.at; })
                 return kind + " of " + target_text(c.at);
             else

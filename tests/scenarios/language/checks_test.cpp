@@ -231,6 +231,10 @@ TEST(Names, AreGivenToDisturbancesWithoutOne) {
         "airflow of GPU 3");
     EXPECT_EQ(read_small({{"disturbances.0", "{start: 1 s, inlet: {temperature: 40 C}}"}}).disturbances[0].name,
               "inlet of the whole cluster");
+    EXPECT_EQ(read_small({{"disturbances.0", "{start: 1 s, link_delay: {pipeline_hop: 0, delay: 1 ms}}"}}).disturbances[0].name,
+              "link delay of pipeline hop 0-1");
+    EXPECT_EQ(read_small({{"disturbances.0", "{start: 1 s, link_bandwidth: {node_network: 0, factor: 0.5}}"}}).disturbances[0].name,
+              "link bandwidth of node 0 network");
 }
 
 }  // namespace
