@@ -67,6 +67,25 @@ void check_columns(std::size_t a, std::size_t b, const char* what) {
     if (a != b) reject_line("columns of different length in '" + std::string(what) + "'");
 }
 
+/// Longest run a record can hold, 12 years: sums of times that passed these checks cannot overflow.
+constexpr std::int64_t kLongestRunNs = 400'000'000'000'000'000;
+constexpr std::int64_t kMostIterations = 1'000'000'000'000;
+
+/// A point in time or a span, 0 or more.
+void json_time(const Json& object, const char* key, std::int64_t& into) {
+    json_field(object, key, into);
+    if (into < 0 || into > kLongestRunNs) reject_line("'" + std::string(key) + "' is no time in a run");
+}
+
+/// `start_ns` and `duration_ns` of what cannot overlap: it begins at `earliest_ns` or later; returns its end.
+std::int64_t json_span(const Json& json, std::int64_t& start_ns, std::int64_t& duration_ns, std::int64_t earliest_ns) {
+    json_time(json, "start_ns", start_ns);
+    json_time(json, "duration_ns", duration_ns);
+    if (start_ns < earliest_ns) reject_line("'start_ns' is before the end of the one before");
+    if (start_ns + duration_ns > kLongestRunNs) reject_line("'duration_ns' is no time in a run");
+    return start_ns + duration_ns;
+}
+
 template <class Choice>
 Choice json_choice(const Json& object, const char* key, int count) {
     const auto text = json_as<std::string>(json_member(object, key), key);
@@ -93,10 +112,10 @@ void parse_header_fields(const Json& json, RunHeader& header, RecordLevel& level
         reject_line(error.what());
     }
     json_field(json, "planned_iterations", header.planned_iterations);
-    json_field(json, "planned_ns", header.planned_ns);
-    json_field(json, "telemetry_period_ns", header.telemetry_period_ns);
+    json_time(json, "planned_ns", header.planned_ns);
+    json_time(json, "telemetry_period_ns", header.telemetry_period_ns);
     json_field(json, "tokens_per_iteration", header.tokens_per_iteration);
-    json_field(json, "healthy_iteration_ns", header.healthy_iteration_ns);
+    json_time(json, "healthy_iteration_ns", header.healthy_iteration_ns);
     json_field(json, "model_flops", header.model_flops);
     json_field(json, "hardware_flops", header.hardware_flops);
     json_field(json, "peak_flops_per_second", header.peak_flops_per_second);
@@ -109,8 +128,9 @@ void parse_scenario_fields(const Json& json, RunHeader& header) {
         DisturbanceFacts& facts = header.disturbances.emplace_back();
         json_field(item, "name", facts.name);
         json_field(item, "kind", facts.kind);
-        json_field(item, "start_ns", facts.start_ns);
+        json_time(item, "start_ns", facts.start_ns);
         json_field(item, "duration_ns", facts.duration_ns);
+        if (facts.duration_ns != -1) json_time(item, "duration_ns", facts.duration_ns);
     }
 }
 
@@ -161,11 +181,12 @@ int parse_topology_fields(const Json& json, RunHeader& header) {
     return static_cast<int>(gpus);
 }
 
-IterationEvent parse_iteration(const Json& json, std::size_t disturbances) {
+/// Advances `end_ns`, where the last iteration ended.
+IterationEvent parse_iteration(const Json& json, std::size_t disturbances, std::int64_t& end_ns) {
     IterationEvent event;
     json_field(json, "index", event.index);
-    json_field(json, "start_ns", event.start_ns);
-    json_field(json, "duration_ns", event.duration_ns);
+    if (event.index < 0 || event.index > kMostIterations) reject_line("'index' is no iteration");
+    end_ns = json_span(json, event.start_ns, event.duration_ns, end_ns);
     json_field(json, "repeats", event.repeats);
     json_field(json, "compute_ns", event.shares.compute_ns);
     json_field(json, "bubble_ns", event.shares.bubble_ns);
@@ -174,22 +195,32 @@ IterationEvent parse_iteration(const Json& json, std::size_t disturbances) {
     json_field(json, "data_ns", event.shares.data_ns);
     json_field(json, "straggling_ns", event.shares.straggling_ns);
     json_field(json, "recovery_ns", event.shares.recovery_ns);
+    const TimeShares& shares = event.shares;
+    for (const std::int64_t share : {shares.compute_ns, shares.bubble_ns, shares.tensor_ns, shares.pipeline_ns,
+                                     shares.data_ns, shares.straggling_ns, shares.recovery_ns}) {
+        if (share < -event.duration_ns || share > event.duration_ns) reject_line("a share exceeds 'duration_ns'");
+    }
     event.disturbance_cost_ns.assign(disturbances, 0);
     for (const Json& pair : json_list(json, "disturbance_cost_ns")) {
         if (!pair.is_array() || pair.size() != 2) reject_line("'disturbance_cost_ns' is not a list of pairs");
         const auto index = json_as<std::size_t>(pair[0], "disturbance_cost_ns");
         if (index >= disturbances) reject_line("'disturbance_cost_ns' names a disturbance that does not exist");
-        event.disturbance_cost_ns[index] = json_as<std::int64_t>(pair[1], "disturbance_cost_ns");
+        const auto cost_ns = json_as<std::int64_t>(pair[1], "disturbance_cost_ns");
+        if (cost_ns < -event.duration_ns || cost_ns > event.duration_ns) reject_line("a cost exceeds 'duration_ns'");
+        event.disturbance_cost_ns[index] = cost_ns;
     }
     return event;
 }
 
-PauseEvent parse_pause(const Json& json, bool is_switch, std::size_t disturbances) {
+/// Advances `end_ns`, where the last pause ended.
+PauseEvent parse_pause(const Json& json, bool is_switch, std::size_t disturbances, std::int64_t& end_ns) {
     PauseEvent event;
     event.reason = is_switch ? PauseEvent::Reason::kSwitch : json_choice<PauseEvent::Reason>(json, "reason", 2);
-    json_field(json, "start_ns", event.start_ns);
-    json_field(json, "duration_ns", event.duration_ns);
+    end_ns = json_span(json, event.start_ns, event.duration_ns, end_ns);
     json_field(json, "iterations_lost", event.iterations_lost);
+    if (event.iterations_lost < 0 || event.iterations_lost > kMostIterations) {
+        reject_line("'iterations_lost' is no count of iterations");
+    }
     json_field(json, "disturbance", event.disturbance);
     json_field(json, "what", event.what);
     if (event.disturbance < -1 || event.disturbance >= static_cast<std::int64_t>(disturbances)) {
@@ -200,7 +231,7 @@ PauseEvent parse_pause(const Json& json, bool is_switch, std::size_t disturbance
 
 DecisionEvent parse_decision(const Json& json) {
     DecisionEvent event;
-    json_field(json, "time_ns", event.time_ns);
+    json_time(json, "time_ns", event.time_ns);
     json_field(json, "iteration", event.iteration);
     json_field(json, "iteration_ns", event.iteration_ns);
     json_field(json, "lost_gpus", event.lost_gpus);
@@ -241,7 +272,8 @@ DecisionEvent parse_decision(const Json& json) {
 
 /// Changed values into the last known state of each GPU; returns the GPUs that changed, whole.
 std::vector<TelemetryEvent> parse_telemetry(const Json& json, std::vector<TelemetryEvent>& state) {
-    const auto time_ns = json_as<std::int64_t>(json_member(json, "time_ns"), "time_ns");
+    std::int64_t time_ns = 0;
+    json_time(json, "time_ns", time_ns);
     std::vector<char> changed(state.size(), 0);
     const auto column = [&](const char* key, auto set) {
         const auto found = json.find(key);
@@ -278,7 +310,8 @@ std::vector<TelemetryEvent> parse_telemetry(const Json& json, std::vector<Teleme
 }
 
 std::vector<LinkLoadEvent> parse_link_load(const Json& json, std::vector<std::string>& links) {
-    const auto time_ns = json_as<std::int64_t>(json_member(json, "time_ns"), "time_ns");
+    std::int64_t time_ns = 0;
+    json_time(json, "time_ns", time_ns);
     for (const Json& name : json_list(json, "new_links")) links.push_back(json_as<std::string>(name, "new_links"));
     std::vector<std::size_t> numbers;
     std::vector<double> loads;
@@ -296,7 +329,7 @@ std::vector<LinkLoadEvent> parse_link_load(const Json& json, std::vector<std::st
 ParsedOps parse_ops(const Json& json) {
     ParsedOps ops;
     json_field(json, "iteration", ops.iteration);
-    json_field(json, "start_ns", ops.start_ns);
+    json_time(json, "start_ns", ops.start_ns);
     const auto worker = json_as<int>(json_member(json, "worker"), "worker");
     std::vector<std::string> names;
     std::vector<int> chunks, micro_batches;
@@ -323,7 +356,7 @@ ParsedFooter parse_footer(const Json& json) {
     const auto status = json_as<std::string>(json_member(json, "status"), "status");
     if (status != "complete" && status != "interrupted") reject_line("'status': unknown value '" + status + "'");
     parsed.footer.complete = status == "complete";
-    json_field(json, "wall_ns", parsed.footer.wall_ns);
+    json_time(json, "wall_ns", parsed.footer.wall_ns);
     json_field(json, "decisions", parsed.footer.decisions);
     json_field(json, "switches", parsed.footer.switches);
     const Json& columns = json_member(json, "gpus");
@@ -388,10 +421,20 @@ ParsedLine RecordParser::parse(std::string_view line, std::string& kind) {
             break;
     }
     const std::size_t disturbances = header_.disturbances.size();
-    if (kind == "iteration") return parse_iteration(json, disturbances);
+    if (kind == "iteration") {
+        ++iterations_;
+        return parse_iteration(json, disturbances, iterations_end_ns_);
+    }
     if (kind == "telemetry") return parse_telemetry(json, telemetry_);
     if (kind == "link_load") return parse_link_load(json, links_);
-    if (kind == "pause" || kind == "switch") return parse_pause(json, kind == "switch", disturbances);
+    if (kind == "pause" || kind == "switch") {
+        const PauseEvent event = parse_pause(json, kind == "switch", disturbances, pauses_end_ns_);
+        lost_ += event.iterations_lost;
+        if (level_ >= RecordLevel::kIterations && lost_ > iterations_) {
+            reject_line("'iterations_lost' is more than were trained");
+        }
+        return event;
+    }
     if (kind == "decision") return parse_decision(json);
     if (kind == "op") return parse_ops(json);
     if (kind == "footer") {
@@ -403,7 +446,7 @@ ParsedLine RecordParser::parse(std::string_view line, std::string& kind) {
     }
     if (kind == "disturbance") {
         DisturbanceEvent event;
-        json_field(json, "time_ns", event.time_ns);
+        json_time(json, "time_ns", event.time_ns);
         json_field(json, "index", event.index);
         json_field(json, "begins", event.begins);
         if (event.index < 0 || static_cast<std::size_t>(event.index) >= disturbances)
@@ -412,7 +455,7 @@ ParsedLine RecordParser::parse(std::string_view line, std::string& kind) {
     }
     if (kind == "log") {
         LogEvent event;
-        json_field(json, "time_ns", event.time_ns);
+        json_time(json, "time_ns", event.time_ns);
         event.severity = json_choice<LogEvent::Severity>(json, "severity", 3);
         json_field(json, "text", event.text);
         return event;

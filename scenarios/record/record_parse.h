@@ -55,6 +55,10 @@ class RecordParser {
     int gpus_ = 0;
     std::vector<TelemetryEvent> telemetry_;  ///< [GPUs of the cluster]
     std::vector<std::string> links_;
+    std::int64_t iterations_ = 0;  ///< completed
+    std::int64_t lost_ = 0;        ///< of those, rolled back
+    std::int64_t iterations_end_ns_ = 0;
+    std::int64_t pauses_end_ns_ = 0;
 };
 
 }  // namespace headway::scenarios

@@ -272,6 +272,12 @@ TEST(RecordReader, SaysWhatIsWrongAndWhere) {
                 EndsWith("b.run.jsonl:5: unknown kind of record 'telemetri'"));
     EXPECT_THAT(problem_with(6, R"("index":0)", R"("index":0.5)"),
                 EndsWith("b.run.jsonl:7: 'index' is not a whole number in range"));
+    EXPECT_THAT(problem_with(6, R"("duration_ns":10000000000)", R"("duration_ns":9000000000000000000)"),
+                EndsWith("b.run.jsonl:7: 'duration_ns' is no time in a run"));
+    EXPECT_THAT(problem_with(6, R"("compute_ns":6)", R"("compute_ns":66)"),
+                EndsWith("b.run.jsonl:7: a share exceeds 'duration_ns'"));
+    EXPECT_THAT(problem_with(lines.size() - 2, R"("start_ns":121)", R"("start_ns":1)"),
+                EndsWith(": 'start_ns' is before the end of the one before"));
     EXPECT_THAT(problem_with(6, R"("compute_ns":6)", R"("compute_ns":7)"),
                 HasSubstr("the footer's digest does not match"));
 }
