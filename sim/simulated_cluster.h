@@ -19,7 +19,7 @@ struct SimulationOptions {
   bool operations = false;             ///< report operations of every iteration
 };
 
-/// The seam on SimGrid. One instance a process (SimGrid has one engine a process).
+/// The seam on SimGrid. One instance at a time in a process, since SimGrid has one engine (Path::kLongestPath needs none).
 class SimulatedCluster final : public policies::TrainingCluster {
  public:
   using Duration = scenarios::Duration;

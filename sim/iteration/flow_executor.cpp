@@ -136,16 +136,17 @@ class FlowExecutor::Impl final : public FlowNetwork::Client {
         last_end_ = 0;
         contended_ = 0;
         durations_ = state.durations;
-        set_capacities(state.capacity);
+        set_capacities(state);
         split_collectives();
     }
 
-    void set_capacities(const std::vector<double>& capacity) {
-        capacity_ = capacity;
+    void set_capacities(const IterationState& state) {
+        alone_ = state.alone.empty() ? state.capacity : state.alone;
+        capacity_ = network_ != nullptr ? state.capacity : alone_;
         if (network_ == nullptr) return;
-        for (std::size_t i = 0; i < capacity.size(); ++i)
-            if (network_->capacity(static_cast<int>(i)) != capacity[i] * kPartsOfByte)
-                network_->set_capacity(static_cast<int>(i), capacity[i] * kPartsOfByte);
+        for (std::size_t i = 0; i < capacity_.size(); ++i)
+            if (network_->capacity(static_cast<int>(i)) != capacity_[i] * kPartsOfByte)
+                network_->set_capacity(static_cast<int>(i), capacity_[i] * kPartsOfByte);
     }
 
     /// A collective may be two tasks (what overlaps with compute, and the rest): they share its bytes as they share its time.
@@ -200,10 +201,9 @@ class FlowExecutor::Impl final : public FlowNetwork::Client {
             if (path.flow && duration > 0) {
                 hops_left_[index(i)] = 1;
                 closing_[index(i)] = 0;
-                const double rate = rate_of(path.route);
-                const std::int64_t wire = std::min(wire_ns(path.bytes, rate), duration);
-                start_flow(i, path.route, rate, std::min(path.bytes, rate * static_cast<double>(duration) * 1e-9),
-                           now + duration - wire, now + duration, now);
+                const double alone = rate_of(path.route, alone_);
+                const std::int64_t wire_start = now + duration - std::min(wire_ns(path.bytes, alone), duration);
+                start_flow(i, path.route, std::min(path.bytes, alone * static_cast<double>(duration) * 1e-9), wire_start, now);
                 return;
             }
         } else if ((is_reduction(task.kind) || is_gathering(task.kind)) && duration > 0 && start_ring(i, task, duration, now)) {
@@ -247,27 +247,26 @@ class FlowExecutor::Impl final : public FlowNetwork::Client {
         const double own = bytes[place(task)] * static_cast<double>(duration) / static_cast<double>(whole);
         if (own <= 0.0) return false;
         std::int64_t longest = 0;
-        for (const RingHop& hop : ring) longest = std::max(longest, std::min(wire_ns(own, rate_of(hop.route)), duration));
+        for (const RingHop& hop : ring)
+            longest = std::max(longest, std::min(wire_ns(own, rate_of(hop.route, alone_)), duration));
         hops_left_[index(i)] = static_cast<int>(ring.size());
         closing_[index(i)] = duration - longest;
-        for (const RingHop& hop : ring) {
-            const double rate = rate_of(hop.route);
-            const std::int64_t wire = std::min(wire_ns(own, rate), duration);
-            start_flow(i, hop.route, rate, std::min(own, rate * static_cast<double>(duration) * 1e-9), now, now + wire, now);
-        }
+        for (const RingHop& hop : ring)
+            start_flow(i, hop.route, std::min(own, rate_of(hop.route, alone_) * static_cast<double>(duration) * 1e-9), now, now);
         return true;
     }
 
     // ---- flows ----
-    double rate_of(const Route& route) const {
-        double rate = capacity_[index(route.links[0])];
-        for (int l = 1; l < route.count; ++l) rate = std::min(rate, capacity_[index(route.links[static_cast<std::size_t>(l)])]);
+    static double rate_of(const Route& route, const std::vector<double>& capacity) {
+        double rate = capacity[index(route.links[0])];
+        for (int l = 1; l < route.count; ++l) rate = std::min(rate, capacity[index(route.links[static_cast<std::size_t>(l)])]);
         return rate;
     }
     static std::int64_t wire_ns(double bytes, double rate) { return std::llround(bytes / rate * 1e9); }
 
-    void start_flow(std::int32_t task, const Route& route, double rate, double bytes, std::int64_t wire_start, std::int64_t end,
-                    std::int64_t now) {
+    void start_flow(std::int32_t task, const Route& route, double bytes, std::int64_t wire_start, std::int64_t now) {
+        const double rate = rate_of(route, capacity_);
+        const std::int64_t end = wire_start + wire_ns(bytes, rate);
         std::int32_t id;
         if (free_flows_.empty()) {
             id = static_cast<std::int32_t>(flows_.size());
@@ -358,7 +357,7 @@ class FlowExecutor::Impl final : public FlowNetwork::Client {
         // Flows on a link that changes go to the network with what they still have to carry (or, where nothing contends, take
         // their new rate).
         std::vector<bool> changed(capacity_.size(), false);
-        for (std::size_t l = 0; l < capacity_.size(); ++l) changed[l] = capacity_[l] != change.state.capacity[l];
+        for (std::size_t l = 0; l < capacity_.size(); ++l) changed[l] = capacity_[l] != change.state.capacity[l];  // only asked with a network
         for (std::size_t id = 0; id < flows_.size(); ++id) {
             Flow& flow = flows_[id];
             if (!flow.active) continue;
@@ -367,12 +366,12 @@ class FlowExecutor::Impl final : public FlowNetwork::Client {
             if (touched && network_ != nullptr) hand_over(static_cast<std::int32_t>(id), now);
         }
         durations_ = change.state.durations;
-        set_capacities(change.state.capacity);
+        set_capacities(change.state);
         split_collectives();
         for (std::size_t id = 0; id < flows_.size(); ++id) {
             Flow& flow = flows_[id];
             if (!flow.active) continue;
-            const double rate = rate_of(flow.route);
+            const double rate = rate_of(flow.route, capacity_);
             if (rate == flow.rate) continue;
             for (int l = 0; l < flow.route.count; ++l) load_[index(flow.route.links[static_cast<std::size_t>(l)])] += rate - flow.rate;
             if (!flow.contends) {
@@ -397,6 +396,7 @@ class FlowExecutor::Impl final : public FlowNetwork::Client {
 
     std::vector<std::int64_t> durations_;
     std::vector<double> capacity_;
+    std::vector<double> alone_;
     std::vector<std::int64_t> reduce_ns_;   // [places] all tasks of the chunk's reduction
     std::vector<std::int64_t> gather_ns_;
 

@@ -32,7 +32,10 @@ struct RingHop {
 /// Everything that one state of the cluster says about an iteration.
 struct IterationState {
     std::vector<std::int64_t> durations;   ///< [tasks] without contention, delays included
-    std::vector<double> capacity;          ///< [links] bytes a second and plane; links not in use may be left out at the end
+    std::vector<double> capacity;          ///< [links] bytes a second and plane
+    /// [links] capacities that `durations` count with, where they differ: with replicas folded, a replica has only its part
+    /// of a shared link, but alone it would have had the whole.
+    std::vector<double> alone;
 };
 
 struct IterationChange {

@@ -163,7 +163,7 @@ Duration PlanModel::flows(const std::vector<std::pair<Duration, ClusterState>>& 
     IterationState first;
     for (std::size_t i = 0; i < states.size(); ++i) {
         IterationState state{scenarios::task_durations(engine.graph(), plan_.layout, plan_.micro_batches_of_replica, times[i]),
-                             capacities(states[i].second, healthy)};
+                             capacities(states[i].second, healthy), capacities(states[i].second, healthy_capacity_)};
         if (i == 0)
             first = std::move(state);
         else
@@ -171,6 +171,7 @@ Duration PlanModel::flows(const std::vector<std::pair<Duration, ClusterState>>& 
     }
     const IterationOutcome outcome = engine.run(first, changes, contention ? &network_.get() : nullptr);
     ++flow_iterations_;
+    contended_flows_ += outcome.contended_flows;
     return Duration::nanoseconds(outcome.duration_ns);
 }
 

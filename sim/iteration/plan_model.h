@@ -74,6 +74,8 @@ class PlanModel {
     /// Iterations computed with flows so far, and those the memo answered.
     std::int64_t flow_iterations() const { return flow_iterations_; }
     std::int64_t memo_hits() const { return memo_hits_; }
+    /// Flows so far that had to share a link.
+    std::int64_t contended_flows() const { return contended_flows_; }
 
     /// What an iteration sends over a rack's uplink, the busier direction, over what the healthy link could carry in `duration`.
     double uplink_load(int rack, Duration duration) const;
@@ -149,6 +151,7 @@ class PlanModel {
     std::unordered_map<Key, IterationTimes, KeyHash> memo_;
     std::int64_t flow_iterations_ = 0;
     std::int64_t memo_hits_ = 0;
+    std::int64_t contended_flows_ = 0;
 };
 
 }  // namespace headway::sim

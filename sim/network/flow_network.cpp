@@ -49,22 +49,36 @@ class FlowClientModel final : public simgrid::kernel::resource::Model {
 class FlowNetwork::Impl {
   public:
     Impl(const std::vector<double>& capacity, const std::vector<LinkPath>& sources, const std::vector<LinkPath>& sinks) {
-        if (s4u::Engine::is_initialized()) throw std::logic_error("one simulated network a process: SimGrid has one engine");
+        if (in_process_ != nullptr) throw std::logic_error("one simulated network at a time: SimGrid has one engine a process");
+        in_process_ = this;
+        // Settings and callbacks belong to the process: SimGrid can neither change nor disconnect them later.
+        static bool first = true;
         xbt_log_control_set("xbt_cfg.thres:warning");
         char name[] = "headway";
         char* arguments[] = {name, nullptr};
         int count = 1;
         engine_ = std::make_unique<s4u::Engine>(&count, arguments);
-        s4u::Engine::set_config("network/model:CM02");
-        s4u::Engine::set_config("network/crosstraffic:0");
-        s4u::Engine::set_config("network/TCP-gamma:0");
+        if (first) {
+            s4u::Engine::set_config("network/model:CM02");
+            s4u::Engine::set_config("network/crosstraffic:0");
+            s4u::Engine::set_config("network/TCP-gamma:0");
+            s4u::Activity::on_completion_cb([](const s4u::Activity& activity) {
+                if (in_process_ != nullptr) in_process_->completed(activity);
+            });
+            s4u::Engine::on_time_advance_cb([](double) {
+                if (in_process_ != nullptr) in_process_->advanced();
+            });
+            first = false;
+        }
         build(capacity, sources, sinks);
         model_ = std::make_shared<FlowClientModel>();
         engine_->add_model(model_);
-        s4u::Activity::on_completion_cb([this](const s4u::Activity& activity) { completed(activity); });
-        s4u::Engine::on_time_advance_cb([this](double) { advanced(); });
-        reach(kClockStart);
+        // The clock goes on from one engine to the next.
+        if (s4u::Engine::get_clock() < kClockStart) reach(kClockStart);
     }
+    ~Impl() { in_process_ = nullptr; }
+    Impl(const Impl&) = delete;
+    Impl& operator=(const Impl&) = delete;
 
     void set_capacity(int link, double bytes_per_second) {
         links_[static_cast<std::size_t>(link)]->set_bandwidth(bytes_per_second);
@@ -162,6 +176,7 @@ class FlowNetwork::Impl {
         if (model_->client_ != nullptr) model_->client_->flow_done(tags_[index], model_->ns_of(s4u::Engine::get_clock()));
     }
 
+    static inline Impl* in_process_ = nullptr;
     std::unique_ptr<s4u::Engine> engine_;
     std::shared_ptr<FlowClientModel> model_;
     std::vector<s4u::Link*> links_;

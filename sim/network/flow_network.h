@@ -6,7 +6,7 @@
 
 /// Max-min fair flows over shared links: the one adapter to SimGrid (its headers appear in flow_network.cpp alone).
 ///
-/// One instance a process, since SimGrid has one engine a process. The engine is driven from the calling thread without
+/// One instance at a time, since SimGrid has one engine a process. The engine is driven from the calling thread without
 /// actors. It runs only while flows are in flight: everything else is the client's own business, in integer nanoseconds.
 ///
 /// Settings (measured on SimGrid 3.32): network model CM02 without cross traffic and without TCP windows, so that n flows on
@@ -33,7 +33,7 @@ class FlowNetwork {
         virtual void flow_done(int tag, std::int64_t now_ns) = 0;
     };
 
-    /// `capacity` in bytes a second, each > 0. Throws std::logic_error for a second instance in one process.
+    /// `capacity` in bytes a second, each > 0. Throws std::logic_error while another instance lives.
     FlowNetwork(const std::vector<double>& capacity, const std::vector<LinkPath>& sources, const std::vector<LinkPath>& sinks);
     ~FlowNetwork();
 

@@ -5,9 +5,11 @@
 #include <map>
 #include <vector>
 
-#include "sim/iteration/plan_model.h"
+#include "scenarios/language/units.h"
 
 namespace headway::sim {
+
+using scenarios::Duration;
 
 /// Whose fault it was: splits what an iteration took longer than healthy among the causes in force.
 ///
@@ -16,15 +18,18 @@ namespace headway::sim {
 /// that hide each other), they share equally.
 class Attribution {
   public:
-    /// State of the cluster without the direct effects of one cause (-1: with all).
-    using StateWithout = std::function<ClusterState(int cause)>;
+    /// Time of the iteration without the direct effects of one cause (-1: with all).
+    using TimeWithout = std::function<Duration(int cause)>;
 
-    /// `situation` names everything the states depend on, so that weights can be used again. Adds to `costs_ns` [disturbances].
-    void split(PlanModel& model, std::int64_t excess_ns, const std::vector<int>& causes, const std::vector<std::uint64_t>& situation,
-               const StateWithout& state_without, std::vector<std::int64_t>& costs_ns);
+    /// `situation` names everything the times depend on, so that weights can be used again; empty: never again. Adds to
+    /// `costs_ns` [disturbances].
+    void split(std::int64_t excess_ns, const std::vector<int>& causes, const std::vector<std::uint64_t>& situation,
+               const TimeWithout& time_without, std::vector<std::int64_t>& costs_ns);
     void clear() { weights_.clear(); }
 
   private:
+    static std::vector<double> weigh(const std::vector<int>& causes, const TimeWithout& time_without);
+
     std::map<std::vector<std::uint64_t>, std::vector<double>> weights_;
 };
 

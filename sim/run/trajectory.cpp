@@ -1,7 +1,6 @@
 #include "sim/run/trajectory.h"
 
 #include <algorithm>
-#include <bit>
 #include <cmath>
 #include <limits>
 #include <numeric>
@@ -19,7 +18,6 @@ namespace {
 
 constexpr std::size_t kPreparedPlans = 4;
 constexpr int kExactChanges = 8;         // more than that within one iteration are averaged over it
-constexpr double kWeightGrid = 256.0;    // paces, for the weights of causes
 
 std::size_t at_index(int i) { return static_cast<std::size_t>(i); }
 
@@ -208,8 +206,8 @@ ClusterState Trajectory::state_with(const Environment& environment, const std::v
     return state;
 }
 
-void Trajectory::draw(ClusterState& state, const scenarios::Plan& plan) const {
-    const auto iteration = static_cast<std::uint64_t>(drawn_);
+void Trajectory::draw(ClusterState& state, const scenarios::Plan& plan, std::int64_t execution) const {
+    const auto iteration = static_cast<std::uint64_t>(execution);
     if (const double spread = state.environment.jitter_spread; spread > 0.0) {
         scenarios::RandomStream stream(seed_, "jitter", iteration);
         for (const int gpu : plan.gpu_of_rank) {
@@ -265,7 +263,7 @@ Environment mean_environment(const Timeline& timeline, Duration start, Duration 
 IterationTimes Trajectory::compute(Prepared& prepared, const std::vector<double>& thermal_pace) {
     const ClusterState base = state_with(environment_, thermal_pace);
     ClusterState state = base;
-    draw(state, prepared.model->plan());
+    draw(state, prepared.model->plan(), drawn_);
     const bool drawn = environment_.jitter_spread > 0.0 || environment_.sequence_spread > 0.0;
     const bool moving = !fleet_.settled();
     const auto steady = [&] { return prepared.model->steady(state, drawn || moving ? &base : nullptr); };
@@ -284,14 +282,14 @@ IterationTimes Trajectory::compute(Prepared& prepared, const std::vector<double>
             ClusterState next = state_with(timeline_.environment(at), thermal_pace);
             next.environment.jitter_spread = environment_.jitter_spread;
             next.environment.sequence_spread = environment_.sequence_spread;
-            draw(next, prepared.model->plan());
+            draw(next, prepared.model->plan(), drawn_);
             states.emplace_back(at - now_, std::move(next));
             added = true;
         }
         if (static_cast<int>(states.size()) > kExactChanges) {
             const Environment mean = mean_environment(timeline_, now_, end);
             ClusterState averaged = state_with(mean, thermal_pace);
-            draw(averaged, prepared.model->plan());
+            draw(averaged, prepared.model->plan(), drawn_);
             return prepared.model->steady(averaged, drawn || moving ? &averaged : nullptr);
         }
         if (!added) return times;
@@ -350,28 +348,6 @@ Trajectory::Step Trajectory::train_one(Prepared& prepared, MeasurementAverage& a
     return Step::kTrained;
 }
 
-std::vector<int> Trajectory::causes_between(Duration start, Duration end) {
-    std::set<int> causes(lingering_);
-    for (Duration at = start; at < end; at = timeline_.next_change(at))
-        for (const int cause : timeline_.active(at)) causes.insert(cause);
-    return {causes.begin(), causes.end()};
-}
-
-void Trajectory::track_lingering(const std::vector<double>& thermal_pace) {
-    for (std::size_t i = 0; i < scenario_.disturbances.size(); ++i) {
-        const scenarios::Disturbance& d = scenario_.disturbances[i];
-        if (!Timeline::thermal(d.cause) || d.start > now_) continue;
-        const int index = static_cast<int>(i);
-        if (const auto end = timeline_.end_of(index); !end || *end > now_) {
-            lingering_.insert(index);
-        } else if (lingering_.count(index) > 0) {
-            const std::vector<int> gpus = timeline_.gpus_of(index);
-            if (std::all_of(gpus.begin(), gpus.end(), [&](int gpu) { return thermal_pace[at_index(gpu)] >= 1.0; }))
-                lingering_.erase(index);
-        }
-    }
-}
-
 void Trajectory::report(Prepared& prepared, const IterationTimes& times, Duration start, const std::vector<double>& thermal_pace) {
     if (reporter_.sink() != nullptr) {
         scenarios::IterationEvent event;
@@ -381,28 +357,7 @@ void Trajectory::report(Prepared& prepared, const IterationTimes& times, Duratio
         event.repeats = completed_ < furthest_;
         event.shares = shares_of(prepared.shares, times.duration.ns());
         event.disturbance_cost_ns.assign(scenario_.disturbances.size(), 0);
-        const std::int64_t excess = times.duration.ns() - prepared.healthy.duration.ns();
-        if (excess > 0) {
-            std::vector<double> rough = thermal_pace;
-            std::vector<std::uint64_t> situation{static_cast<std::uint64_t>(environment_since_.ns())};
-            std::uint64_t hash = 0;
-            for (double& pace : rough) {
-                pace = std::round(pace * kWeightGrid) / kWeightGrid;
-                hash = (hash ^ std::bit_cast<std::uint64_t>(pace)) * 0x100000001b3ULL + 1;
-            }
-            situation.push_back(hash);
-            situation.push_back(prepared.number);
-            attribution_.split(
-                *prepared.model, excess, causes_between(start, now_), situation,
-                [&](int cause) {
-                    std::vector<double> pace = rough;
-                    if (cause < 0) return state_with(timeline_.environment(start), pace);
-                    if (Timeline::thermal(scenario_.disturbances[at_index(cause)].cause))
-                        for (const int gpu : timeline_.gpus_of(cause)) pace[at_index(gpu)] = 1.0;
-                    return state_with(timeline_.environment(start, {cause}), pace);
-                },
-                event.disturbance_cost_ns);
-        }
+        attribute(prepared, times, start, thermal_pace, event.disturbance_cost_ns);
         reporter_.sink()->iteration(event);
         if (options_.operations)
             reporter_.sink()->operations(event.index, event.start_ns,

@@ -61,8 +61,11 @@ class Trajectory {
     Step train_one(Prepared& prepared, MeasurementAverage& average);
     void refresh_environment();
     ClusterState state_with(const Environment& environment, const std::vector<double>& thermal_pace) const;
-    void draw(ClusterState& state, const scenarios::Plan& plan) const;
+    /// Puts in what is drawn anew for the n-th iteration that is executed.
+    void draw(ClusterState& state, const scenarios::Plan& plan, std::int64_t execution) const;
     IterationTimes compute(Prepared& prepared, const std::vector<double>& thermal_pace);
+    void attribute(Prepared& prepared, const IterationTimes& times, Duration start, const std::vector<double>& thermal_pace,
+                   std::vector<std::int64_t>& costs_ns);
     void report(Prepared& prepared, const IterationTimes& times, Duration start, const std::vector<double>& thermal_pace);
     std::vector<int> causes_between(Duration start, Duration end);
     void track_lingering(const std::vector<double>& thermal_pace);

@@ -9,17 +9,29 @@
 namespace headway::sim {
 namespace {
 
-constexpr double kBusyGrid = 64.0;
+constexpr double kBusyGrid = 32.0;
 constexpr double kLongestStep = 1.0;  // s
 
 /// Slots that sat 10 K warmer than the others in every 8-GPU node that was measured.
 bool is_hot_slot(int slot) { return slot == 0 || slot == 3 || slot == 4 || slot == 7; }
 
+double busy_on_grid(double busy) { return busy < 0.0 ? -1.0 : std::round(std::min(1.0, busy) * kBusyGrid) / kBusyGrid; }
+
 int heat_steps(double seconds) { return std::max(1, static_cast<int>(std::ceil(seconds / kLongestStep))); }
 
 }  // namespace
 
-double Fleet::on_grid(double busy) { return busy < 0.0 ? -1.0 : std::round(std::min(1.0, busy) * kBusyGrid) / kBusyGrid; }
+double Fleet::load_of(std::size_t gpu, double busy) const {
+    if (busy < 0.0) return -1.0;
+    if (load_[gpu] >= 0.0 && std::abs(busy - load_[gpu]) <= 1.0 / kBusyGrid) return load_[gpu];
+    return busy_on_grid(busy);
+}
+
+std::vector<GpuThermal::Step> Fleet::steps_of(double seconds) const {
+    std::vector<GpuThermal::Step> steps;
+    for (const GpuThermal& thermal : models_) steps.push_back(thermal.step(seconds));
+    return steps;
+}
 
 Fleet::Fleet(const scenarios::Cluster& cluster) : cluster_(cluster) {
     std::map<std::pair<int, bool>, std::size_t> known;  // node group and slot kind
@@ -46,7 +58,8 @@ double Fleet::clock_of(std::size_t gpu, const GpuSurroundings& around) const { r
 
 void Fleet::start(const std::vector<GpuSurroundings>& healthy, const std::vector<double>& busy) {
     double busiest = 0.0;
-    for (const double share : busy) busiest = std::max(busiest, on_grid(share));
+    for (const double share : busy) busiest = std::max(busiest, busy_on_grid(share));
+    load_.assign(states_.size(), -1.0);
     std::vector<double> reference_of_model(models_.size(), 0.0);
     for (std::size_t gpu = 0; gpu < states_.size(); ++gpu) {
         double& reference = reference_of_model[model_of_[gpu]];
@@ -55,7 +68,7 @@ void Fleet::start(const std::vector<GpuSurroundings>& healthy, const std::vector
             reference = model(gpu).clock(warm, healthy[gpu]);
         }
         reference_[gpu] = reference;
-        const double share = on_grid(busy[gpu]);
+        const double share = load_[gpu] = busy_on_grid(busy[gpu]);
         states_[gpu] = GpuThermalState{};
         if (share < 0.0) {
             replace(static_cast<int>(gpu), healthy[gpu]);
@@ -76,12 +89,12 @@ void Fleet::replace(int gpu, const GpuSurroundings& around) {
 }
 
 std::vector<double> Fleet::pace_over(const std::vector<GpuSurroundings>& around, const std::vector<double>& busy,
-                                     scenarios::Duration duration) const {
+                                     scenarios::Duration duration) {
     std::vector<double> pace(states_.size(), 1.0);
     const int steps = heat_steps(duration.s());
-    const double step = duration.s() / steps;
+    const std::vector<GpuThermal::Step> step = steps_of(duration.s() / steps);
     for (std::size_t gpu = 0; gpu < states_.size(); ++gpu) {
-        const double share = on_grid(busy[gpu]);
+        const double share = load_of(gpu, busy[gpu]);
         if (share < 0.0) continue;
         double clock = 0.0;
         const Settled& settled = settled_[gpu];
@@ -89,7 +102,10 @@ std::vector<double> Fleet::pace_over(const std::vector<GpuSurroundings>& around,
             clock = clock_of(gpu, around[gpu]);
         } else {
             GpuThermalState state = states_[gpu];
-            for (int i = 0; i < steps; ++i) clock += model(gpu).advance(state, around[gpu], share, step);
+            const GpuThermalState end = equilibrium_of(gpu, state, around[gpu], share);
+            if (model(gpu).calm(state, end, around[gpu]) && model(gpu).lowest_clock(state, end, around[gpu]) >= reference_[gpu])
+                continue;
+            for (int i = 0; i < steps; ++i) clock += model(gpu).advance(state, around[gpu], share, step[model_of_[gpu]]);
             clock /= steps;
         }
         pace[gpu] = std::min(1.0, clock / reference_[gpu]);
@@ -101,10 +117,11 @@ std::vector<int> Fleet::advance(const std::vector<GpuSurroundings>& around, cons
                                 scenarios::Duration duration) {
     std::vector<int> shut_down;
     const int steps = heat_steps(duration.s());
-    const double step = duration.s() / steps;
+    const std::vector<GpuThermal::Step> step = steps_of(duration.s() / steps);
+    const std::vector<GpuThermal::Step> whole = steps_of(duration.s());
     unsettled_ = 0;
     for (std::size_t gpu = 0; gpu < states_.size(); ++gpu) {
-        const double share = on_grid(busy[gpu]);
+        const double share = load_[gpu] = load_of(gpu, busy[gpu]);
         if (share < 0.0) continue;
         Settled& settled = settled_[gpu];
         if (settled.is && settled.around == around[gpu] && settled.busy == share) continue;
@@ -112,8 +129,19 @@ std::vector<int> Fleet::advance(const std::vector<GpuSurroundings>& around, cons
         GpuThermalState& state = states_[gpu];
         const GpuThermal& thermal = model(gpu);
         bool lost = false;
+        const GpuThermalState there = equilibrium_of(gpu, state, around[gpu], share);
+        if (thermal.calm(state, there, around[gpu])) {
+            thermal.advance(state, around[gpu], share, whole[model_of_[gpu]]);
+            if (thermal.settles(state, there, around[gpu])) {
+                state = there;
+                settled.is = true;
+            } else {
+                ++unsettled_;
+            }
+            continue;
+        }
         for (int i = 0; i < steps && !lost; ++i) {
-            thermal.advance(state, around[gpu], share, step);
+            thermal.advance(state, around[gpu], share, step[model_of_[gpu]]);
             lost = thermal.shuts_down(state, around[gpu]);
         }
         if (lost) shut_down.push_back(static_cast<int>(gpu));
@@ -160,7 +188,7 @@ double Fleet::clock_mhz(int gpu, const GpuSurroundings& around) const {
 
 double Fleet::power_w(int gpu, const GpuSurroundings& around, double busy) const {
     const auto g = static_cast<std::size_t>(gpu);
-    return busy < 0.0 ? model(g).idle_power() : model(g).power(clock_of(g, around), on_grid(busy));
+    return busy < 0.0 ? model(g).idle_power() : model(g).power(clock_of(g, around), load_of(g, busy));
 }
 
 std::uint32_t Fleet::throttle_reasons(int gpu, const GpuSurroundings& around) const {

@@ -12,7 +12,8 @@
 /// the GPU's reference and stands for a pace of exactly 1; costs were fitted to clusters in that state. A GPU that is cooler
 /// than that is not given a pace above 1.
 ///
-/// Under load heat is integrated in steps of at most one second; the iteration runs at the mean clock of its steps. How
+/// Under load heat is integrated in steps of at most one second (one step an iteration where a GPU stays far from every
+/// slowdown); the iteration runs at the mean clock of its steps. How
 /// long the iteration takes depends on that clock, so it is first estimated from the last one (one fixed-point pass).
 namespace headway::sim {
 
@@ -25,7 +26,7 @@ class Fleet {
 
     /// Mean clock over the next `duration`, as pace relative to the reference, without moving on.
     std::vector<double> pace_over(const std::vector<GpuSurroundings>& around, const std::vector<double>& busy,
-                                  scenarios::Duration duration) const;
+                                  scenarios::Duration duration);
     /// Moves on under load. Returns the GPUs that shut down.
     std::vector<int> advance(const std::vector<GpuSurroundings>& around, const std::vector<double>& busy,
                              scenarios::Duration duration);
@@ -43,8 +44,6 @@ class Fleet {
     std::uint32_t throttle_reasons(int gpu, const GpuSurroundings& around) const;
     double reference_mhz(int gpu) const { return reference_[static_cast<std::size_t>(gpu)]; }
 
-    /// Busy shares are rounded to this grid, so that small changes of load leave a settled GPU settled.
-    static double on_grid(double busy);
 
   private:
     struct Settled {
@@ -61,6 +60,10 @@ class Fleet {
         GpuThermalState answer;
     };
     GpuThermalState equilibrium_of(std::size_t gpu, const GpuThermalState& state, const GpuSurroundings& around, double busy);
+    /// Busy shares are taken in steps of 1/32, and only when they have moved by more than one: small changes of load from
+    /// iteration to iteration (heat averages over them anyway) leave a settled GPU settled.
+    double load_of(std::size_t gpu, double busy) const;
+    std::vector<GpuThermal::Step> steps_of(double seconds) const;
     const GpuThermal& model(std::size_t gpu) const { return models_[model_of_[gpu]]; }
     double clock_of(std::size_t gpu, const GpuSurroundings& around) const;
 
@@ -72,6 +75,7 @@ class Fleet {
     std::vector<GpuThermalState> states_;    ///< [GPUs]
     std::vector<Settled> settled_;           ///< [GPUs]
     std::vector<double> reference_;          ///< [GPUs] MHz
+    std::vector<double> load_;               ///< [GPUs] busy share that heats it
     int unsettled_ = 0;
 };
 

@@ -12,6 +12,7 @@ constexpr double kReferenceTemperature = 60.0;
 constexpr double kSoftwareHysteresis = 3.0;
 constexpr double kHardwareHysteresis = 5.0;
 constexpr double kControllerPeriod = 1.0;  // s
+constexpr double kCalmDistance = 5.0;      // K
 constexpr double kSettled = 0.02;          // K
 
 double share_reached(double seconds, double time_constant) {
@@ -23,7 +24,13 @@ double share_reached(double seconds, double time_constant) {
 GpuThermal::GpuThermal(const scenarios::GpuType& type, bool hot_slot)
     : type_(type),
       slow_resistance_(type.thermal.slow_resistance.value * (hot_slot ? type.thermal.hot_slot_factor : 1.0)),
-      dynamic_w_(std::max(0.0, type.power_limit.value - type.idle_power.value) * kFullLoad) {}
+      dynamic_w_(std::max(0.0, type.power_limit.value - type.idle_power.value) * kFullLoad) {
+    clock_at_own_limit_ = clock_at_limit(type.power_limit.value);
+}
+
+GpuThermal::Step GpuThermal::step(double seconds) const {
+    return {seconds, share_reached(seconds, type_.thermal.fast_time.s()), share_reached(seconds, type_.thermal.slow_time.s())};
+}
 
 double GpuThermal::clock_at_limit(double power_limit_w) const {
     if (dynamic_w_ <= 0.0) return type_.boost_clock.value;
@@ -32,11 +39,11 @@ double GpuThermal::clock_at_limit(double power_limit_w) const {
 }
 
 double GpuThermal::clock_at(double temperature_c, const GpuThermalState& state, const GpuSurroundings& around) const {
-    const double limit = around.power_limit_w > 0.0 ? around.power_limit_w : type_.power_limit.value;
-    double clock = clock_at_limit(limit) - type_.thermal.clock_loss_mhz_per_kelvin * (temperature_c - kReferenceTemperature);
+    const double at_limit = around.power_limit_w > 0.0 ? clock_at_limit(around.power_limit_w) : clock_at_own_limit_;
+    double clock = at_limit - type_.thermal.clock_loss_mhz_per_kelvin * (temperature_c - kReferenceTemperature);
     clock = std::min(clock, type_.boost_clock.value);
     // Slowdowns count down from the highest clock of the healthy board, so that the first step bites.
-    const double start = std::min(clock_at_limit(type_.power_limit.value), type_.boost_clock.value);
+    const double start = std::min(clock_at_own_limit_, type_.boost_clock.value);
     if (state.slowdown_steps > 0) clock = std::min(clock, start - state.slowdown_steps * type_.clock_step.value);
     if (state.hardware_slowdown) clock = std::min(clock, type_.boost_clock.value) * 0.5;
     return std::max(clock, type_.min_clock.value);
@@ -66,17 +73,17 @@ bool GpuThermal::shuts_down(const GpuThermalState& state, const GpuSurroundings&
     return temperature(state, around) >= type_.thermal.shutdown.value;
 }
 
-double GpuThermal::advance(GpuThermalState& state, const GpuSurroundings& around, double busy, double seconds) const {
+double GpuThermal::advance(GpuThermalState& state, const GpuSurroundings& around, double busy, const Step& step) const {
     const double clock_now = clock(state, around);
     const double watts = power(clock_now, busy);
     const scenarios::Thermal& thermal = type_.thermal;
-    state.fast_k += (watts * thermal.fast_resistance.value - state.fast_k) * share_reached(seconds, thermal.fast_time.s());
-    state.slow_k += (watts * slow_resistance(around) - state.slow_k) * share_reached(seconds, thermal.slow_time.s());
+    state.fast_k += (watts * thermal.fast_resistance.value - state.fast_k) * step.fast;
+    state.slow_k += (watts * slow_resistance(around) - state.slow_k) * step.slow;
 
     const double now_c = temperature(state, around);
     if (now_c > thermal.slowdown.value) state.hardware_slowdown = true;
     if (now_c < thermal.slowdown.value - kHardwareHysteresis) state.hardware_slowdown = false;
-    state.controller_s += seconds;
+    state.controller_s += step.seconds;
     while (state.controller_s >= kControllerPeriod) {
         state.controller_s -= kControllerPeriod;
         const int lowest = static_cast<int>((type_.boost_clock.value - type_.min_clock.value) / std::max(1.0, type_.clock_step.value));
@@ -89,8 +96,9 @@ double GpuThermal::advance(GpuThermalState& state, const GpuSurroundings& around
 void GpuThermal::cool(GpuThermalState& state, const GpuSurroundings& around, double seconds) const {
     const scenarios::Thermal& thermal = type_.thermal;
     const double watts = type_.idle_power.value;
-    state.fast_k += (watts * thermal.fast_resistance.value - state.fast_k) * share_reached(seconds, thermal.fast_time.s());
-    state.slow_k += (watts * slow_resistance(around) - state.slow_k) * share_reached(seconds, thermal.slow_time.s());
+    const Step whole = step(seconds);
+    state.fast_k += (watts * thermal.fast_resistance.value - state.fast_k) * whole.fast;
+    state.slow_k += (watts * slow_resistance(around) - state.slow_k) * whole.slow;
     const double now_c = temperature(state, around);
     if (now_c < thermal.slowdown.value - kHardwareHysteresis) state.hardware_slowdown = false;
     if (now_c < thermal.max_operating.value - kSoftwareHysteresis)
@@ -122,6 +130,21 @@ GpuThermalState GpuThermal::equilibrium(const GpuThermalState& state, const GpuS
     result.slow_k = power(low, busy) * slow_resistance(around);
     result.controller_s = 0.0;
     return result;
+}
+
+double GpuThermal::hottest_between(const GpuThermalState& state, const GpuThermalState& end, const GpuSurroundings& around) {
+    return around.inlet_c + std::max(state.fast_k, end.fast_k) + std::max(state.slow_k, end.slow_k);
+}
+
+bool GpuThermal::calm(const GpuThermalState& state, const GpuThermalState& equilibrium, const GpuSurroundings& around) const {
+    const double nearest = std::min(type_.thermal.max_operating.value, type_.thermal.slowdown.value);
+    return state.slowdown_steps == 0 && !state.hardware_slowdown &&
+           hottest_between(state, equilibrium, around) < nearest - kCalmDistance;
+}
+
+double GpuThermal::lowest_clock(const GpuThermalState& state, const GpuThermalState& equilibrium,
+                                const GpuSurroundings& around) const {
+    return clock_at(hottest_between(state, equilibrium, around), state, around);
 }
 
 bool GpuThermal::about_to_change(const GpuThermalState& state, double temperature_c) const {

@@ -56,8 +56,18 @@ class GpuThermal {
     std::uint32_t throttle_reasons(const GpuThermalState& state, const GpuSurroundings& around) const;
     bool shuts_down(const GpuThermalState& state, const GpuSurroundings& around) const;
 
+    /// What a step of this length does to the two poles.
+    struct Step {
+        double seconds = 0.0;
+        double fast = 0.0;   ///< share of the way to its end that each pole goes
+        double slow = 0.0;
+    };
+    Step step(double seconds) const;
     /// One step of at most a second under load; returns the clock during it.
-    double advance(GpuThermalState& state, const GpuSurroundings& around, double busy, double seconds) const;
+    double advance(GpuThermalState& state, const GpuSurroundings& around, double busy, const Step& step) const;
+    double advance(GpuThermalState& state, const GpuSurroundings& around, double busy, double seconds) const {
+        return advance(state, around, busy, step(seconds));
+    }
     /// Any time without load.
     void cool(GpuThermalState& state, const GpuSurroundings& around, double seconds) const;
     /// The state that a constant load ends in, with the slowdowns of `state` as they are.
@@ -65,10 +75,17 @@ class GpuThermal {
     /// Within 0.02 K of `equilibrium`, and no slowdown about to change there.
     bool settles(const GpuThermalState& state, const GpuThermalState& equilibrium, const GpuSurroundings& around) const;
 
+    /// On its way from `state` to `equilibrium` it stays out of reach of every slowdown (5 K below the first), so that only the
+    /// slow drift of its power matters and long steps do.
+    bool calm(const GpuThermalState& state, const GpuThermalState& equilibrium, const GpuSurroundings& around) const;
+    /// Lowest clock on that way, of a calm GPU.
+    double lowest_clock(const GpuThermalState& state, const GpuThermalState& equilibrium, const GpuSurroundings& around) const;
+
     /// Highest clock within the power limit at 60 C.
     double clock_at_limit(double power_limit_w) const;
 
   private:
+    static double hottest_between(const GpuThermalState& state, const GpuThermalState& end, const GpuSurroundings& around);
     double clock_at(double temperature_c, const GpuThermalState& state, const GpuSurroundings& around) const;
     double slow_resistance(const GpuSurroundings& around) const { return slow_resistance_ * around.resistance_factor; }
     bool about_to_change(const GpuThermalState& state, double temperature_c) const;
@@ -76,6 +93,7 @@ class GpuThermal {
     scenarios::GpuType type_;
     double slow_resistance_ = 0.0;
     double dynamic_w_ = 0.0;  ///< at boost, full load
+    double clock_at_own_limit_ = 0.0;
 };
 
 }  // namespace headway::sim

@@ -7,6 +7,7 @@
 
 #include "scenarios/timing/evaluator.h"
 #include "tests/benchmark/layouts.h"
+#include "tests/benchmark/simulated_plan.h"
 
 namespace headway::benchmarks {
 
@@ -56,6 +57,12 @@ double timeline_seconds(const scenarios::Plan& plan) {
     return seconds_of([&] { evaluator.timeline(times); });
 }
 
+double simulated_seconds(sim::Path path, bool different) {
+    SimulatedPlan plan(path, true);
+    std::uint64_t iteration = 0;
+    return seconds_of([&] { plan.fresh_iteration(different, ++iteration); });
+}
+
 }  // namespace
 
 bool print_ratios() {
@@ -65,6 +72,13 @@ bool print_ratios() {
                     [&] { return iteration_seconds(large, false, false) / iteration_seconds(large, false, true); });
     kept &= promise("1,024 GPUs: compiled over walking the task graph of the iteration", 20.0,
                     [&] { return timeline_seconds(large) / iteration_seconds(large, true, true); });
+    using sim::Path;
+    kept &= promise("1,024 GPUs that share links: equal replicas folded over every replica simulated", 3.0, [] {
+        return simulated_seconds(Path::kFlowsUnfolded, false) / simulated_seconds(Path::kFlows, false);
+    });
+    kept &= promise("1,024 GPUs that share links: longest path over flows, every GPU at its own speed", 30.0, [] {
+        return simulated_seconds(Path::kFlowsUnfolded, true) / simulated_seconds(Path::kLongestPath, true);
+    });
     return kept;
 }
 

@@ -73,7 +73,7 @@ FlowExecutor executor_of(const RandomPlan& random) {
 
 IterationState state_of(const RandomPlan& random, const FlowExecutor& executor) {
     return {scenarios::task_durations(executor.graph(), random.plan.layout, random.plan.micro_batches_of_replica, random.times),
-            std::vector<double>(static_cast<std::size_t>(2 * random.plan.workers()), 1e9)};
+            std::vector<double>(static_cast<std::size_t>(2 * random.plan.workers()), 1e9), {}};
 }
 
 FlowNetwork ports(int workers) {

@@ -136,9 +136,23 @@ TEST(FlowNetwork, EqualSpansAreEqualToTheNanosecondHoweverLateTheyCome) {
     }
 }
 
-TEST(FlowNetwork, RefusesASecondEngineInOneProcess) {
-    FlowNetwork network = small_network();
-    EXPECT_THROW(small_network(), std::logic_error);
+TEST(FlowNetwork, RefusesASecondOneBesideItAndTakesOneAfterIt) {
+    std::int64_t first = 0;
+    {
+        FlowNetwork network = small_network();
+        EXPECT_THROW(small_network(), std::logic_error);
+        Script script(network);
+        script.flow(0, 0, 2, 123'456'789, 1);
+        script.flow(50'000'000, 1, 2, 1'000'000'000, 2);
+        first = script.play()[2];
+    }
+    for (int i = 0; i < 3; ++i) {
+        FlowNetwork network = small_network();
+        Script script(network);
+        script.flow(0, 0, 2, 123'456'789, 1);
+        script.flow(50'000'000, 1, 2, 1'000'000'000, 2);
+        EXPECT_EQ(script.play()[2], first);
+    }
 }
 
 }  // namespace

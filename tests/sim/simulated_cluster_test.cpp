@@ -1,0 +1,325 @@
+#include "sim/simulated_cluster.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <fstream>
+#include <numeric>
+#include <string>
+
+#include "policies/episode.h"
+#include "scenarios/language/config_error.h"
+#include "scenarios/language/read.h"
+#include "scenarios/record/run_events.h"
+#include "tests/paths.h"
+
+namespace headway::sim {
+namespace {
+
+using scenarios::Duration;
+using scenarios::PauseEvent;
+using testing::HasSubstr;
+
+/// Everything a run tells, and a digest of it.
+class Log final : public scenarios::RunSink {
+  public:
+    void iteration(const scenarios::IterationEvent& e) override {
+        iterations.push_back(e);
+        mix(1, e.index, e.start_ns, e.duration_ns, e.repeats);
+        const scenarios::TimeShares& s = e.shares;
+        mix(s.compute_ns, s.bubble_ns, s.tensor_ns, s.pipeline_ns, s.data_ns, s.straggling_ns, s.recovery_ns);
+        for (const std::int64_t cost : e.disturbance_cost_ns) mix(cost);
+    }
+    void telemetry(const scenarios::TelemetryEvent& e) override {
+        telemetry_events.push_back(e);
+        mix(2, e.time_ns, e.gpu, std::llround(e.temperature_c * 1e6), std::llround(e.sm_clock_mhz * 1e6), e.throttle_reasons);
+    }
+    void disturbance(const scenarios::DisturbanceEvent& e) override {
+        disturbances.push_back(e);
+        mix(3, e.time_ns, e.index, e.begins);
+    }
+    void pause(const scenarios::PauseEvent& e) override {
+        pauses.push_back(e);
+        mix(4, e.start_ns, e.duration_ns, e.iterations_lost, e.disturbance);
+        for (const char c : e.what) mix(c);
+    }
+    void link_load(const scenarios::LinkLoadEvent& e) override { mix(5, e.time_ns, std::llround(e.utilisation * 1e9)); }
+
+    std::vector<scenarios::IterationEvent> iterations;
+    std::vector<scenarios::TelemetryEvent> telemetry_events;
+    std::vector<scenarios::DisturbanceEvent> disturbances;
+    std::vector<scenarios::PauseEvent> pauses;
+    std::uint64_t digest = 1469598103934665603ULL;
+
+  private:
+    template <class... T>
+    void mix(T... values) {
+        ((digest = (digest ^ static_cast<std::uint64_t>(values)) * 1099511628211ULL), ...);
+    }
+};
+
+/// Eight GPUs on four nodes: two stages, two replicas, two tensor ranks.
+scenarios::Scenario scenario_with(const std::string& disturbances, const std::string& run, const std::string& facility = "{}",
+                                  const std::string& checkpoint = "{interval: 1 h}") {
+    const std::string text = R"(
+name: small
+job:
+  model: gpt3-1.3b
+  precision: fp16
+  global_batch: 32
+  micro_batch: 1
+  stack: megatron-lm-2021
+  checkpoint: )" + checkpoint + R"(
+cluster:
+  node_groups:
+    - count: 4
+      node:
+        gpu: A100-SXM4-80GB
+        gpus: 2
+        fabric: nvlink3
+        nics: 2
+        network: infiniband-hdr
+        host_memory: 256 GiB
+        pcie: 24 GB/s
+  network: {nodes_per_rack: 2}
+  facility: )" + facility + R"(
+strategy: {tensor: 2, pipeline: 2, data: 2}
+disturbances: )" + disturbances + R"(
+policy: static
+run: )" + run + "\n";
+    const auto root = headway::tests::source_directory() / "scenarios";
+    return scenarios::parse_scenario(text, "small.yaml", root, {root});
+}
+
+struct Played {
+    Log log;
+    policies::EpisodeSummary summary;
+    Duration healthy;
+    Duration wall;
+};
+
+Played play(const scenarios::Scenario& scenario, SimulationOptions options = {}) {
+    Played played;
+    SimulatedCluster cluster(scenario, &played.log, options);
+    const auto policy = policies::make_policy("static");
+    policies::EpisodeOptions episode;
+    episode.seed = scenario.seed;
+    played.summary = policies::run_episode(cluster, *policy, episode, nullptr);
+    played.healthy = cluster.healthy_iteration();
+    played.wall = cluster.now();
+    return played;
+}
+
+std::int64_t sum(const scenarios::TimeShares& s) {
+    return s.compute_ns + s.bubble_ns + s.tensor_ns + s.pipeline_ns + s.data_ns + s.straggling_ns + s.recovery_ns;
+}
+
+void expect_adds_up(const Played& played) {
+    std::int64_t total = 0;
+    for (const scenarios::IterationEvent& e : played.log.iterations) {
+        EXPECT_EQ(sum(e.shares), e.duration_ns);
+        total += e.duration_ns;
+        const std::int64_t costs = std::accumulate(e.disturbance_cost_ns.begin(), e.disturbance_cost_ns.end(), std::int64_t{0});
+        EXPECT_TRUE(costs == 0 || costs == e.duration_ns - played.healthy.ns()) << costs;
+    }
+    for (const PauseEvent& e : played.log.pauses) total += e.duration_ns;
+    EXPECT_EQ(total, played.wall.ns()) << "iterations and pauses cover the run";
+}
+
+TEST(SimulatedCluster, AHealthyRunRepeatsTheHealthyIteration) {
+    const Played played = play(scenario_with("[]", "{iterations: 25}"));
+    ASSERT_EQ(played.log.iterations.size(), 25u);
+    for (const scenarios::IterationEvent& e : played.log.iterations) {
+        EXPECT_EQ(e.duration_ns, played.healthy.ns());
+        EXPECT_EQ(e.shares.straggling_ns, 0);
+    }
+    EXPECT_EQ(played.wall.ns(), 25 * played.healthy.ns());
+    expect_adds_up(played);
+}
+
+TEST(SimulatedCluster, EqualSeedsGiveEqualEventsAndOthersDoNot) {
+    const std::string disturbances =
+        "[{start: 1 s, jitter: {spread: 0.03}}, {start: 3 s, duration: 20 s, airflow: {gpu: 1, resistance_factor: 4}},"
+        " {start: 5 s, sequence_lengths: {spread: 0.2}}, {start: 2 s, duration: 9 s, link_bandwidth: {node_network: 1, factor: 0.2}},"
+        " {start: 8 s, node_loss: {node: 2}}]";
+    scenarios::Scenario scenario = scenario_with(disturbances, "{iterations: 60}", "{node_repair: 20 s}");
+    const auto digest = [&](std::uint64_t seed, bool memo) {
+        scenario.seed = seed;
+        SimulationOptions options;
+        options.memo = memo;
+        options.path = Path::kLongestPath;
+        return play(scenario, options).log.digest;
+    };
+    const std::uint64_t once = digest(7, true);
+    EXPECT_EQ(digest(7, true), once);
+    EXPECT_EQ(digest(7, false), once) << "the memo changes nothing";
+    EXPECT_NE(digest(8, true), once);
+}
+
+TEST(SimulatedCluster, ASecondEpisodeInOneProcessRepeatsTheFirstByteForByte) {
+    const scenarios::Scenario scenario = scenario_with(
+        "[{start: 1 s, duration: 9 s, link_bandwidth: {rack_uplink: 0, factor: 0.1}}, {start: 2 s, power_cap: {node: 3, limit: 250 W}},"
+        " {start: 4 s, duration: 8 s, link_flap: {node_network: 1, down: 300 ms, period: 2 s}}]",
+        "{iterations: 80}");
+    Log log;
+    SimulatedCluster cluster(scenario, &log);
+    const auto policy = policies::make_policy("static");
+    std::vector<std::uint64_t> digests;
+    std::vector<Duration> walls;
+    for (int i = 0; i < 3; ++i) {
+        log.digest = 1;
+        policies::run_episode(cluster, *policy, {}, nullptr);
+        digests.push_back(log.digest);
+        walls.push_back(cluster.now());
+    }
+    EXPECT_EQ(digests[1], digests[0]);
+    EXPECT_EQ(digests[2], digests[0]);
+    EXPECT_EQ(walls[1], walls[0]);
+    EXPECT_GT(walls[0], cluster.healthy_iteration() * 80) << "the disturbances do something";
+}
+
+TEST(SimulatedCluster, AConstantSpeedFactorStretchesTheComputeOfItsStage) {
+    const Played played = play(scenario_with("[{start: 0 s, speed_factor: {gpu: 0, factor: 0.5}}]", "{iterations: 5}"));
+    // The slow worker is the bottleneck of a 1F1B pipeline: its 16 micro-batches take close to twice as long.
+    for (const scenarios::IterationEvent& e : played.log.iterations) {
+        EXPECT_GT(static_cast<double>(e.duration_ns), 1.4 * static_cast<double>(played.healthy.ns()));
+        EXPECT_LT(static_cast<double>(e.duration_ns), 2.0 * static_cast<double>(played.healthy.ns()));
+        EXPECT_EQ(e.disturbance_cost_ns[0], e.shares.straggling_ns);
+    }
+    expect_adds_up(played);
+}
+
+TEST(SimulatedCluster, ADisturbanceCountsFromItsExactMomentAndIsGoneAfterIt) {
+    const Played healthy = play(scenario_with("[]", "{iterations: 1}"));
+    const double h = healthy.healthy.s();
+    SimulationOptions options;
+    options.path = Path::kLongestPath;
+    // From the middle of the third iteration to the middle of the fifth.
+    const Played played = play(scenario_with("[{start: " + std::to_string(2.5 * h) + " s, duration: " + std::to_string(3.0 * h) +
+                                                 " s, co_tenant: {node: 0, compute_share: 0.5, memory_share: 0.5}}]",
+                                             "{iterations: 10}"),
+                               options);
+    const auto& it = played.log.iterations;
+    EXPECT_EQ(it[0].duration_ns, played.healthy.ns());
+    EXPECT_EQ(it[1].duration_ns, played.healthy.ns());
+    EXPECT_GT(it[2].duration_ns, played.healthy.ns());
+    EXPECT_GT(it[3].duration_ns, it[2].duration_ns);
+    EXPECT_EQ(it[6].duration_ns, played.healthy.ns());
+    EXPECT_EQ(it[9].duration_ns, played.healthy.ns());
+    expect_adds_up(played);
+}
+
+TEST(SimulatedCluster, BlockedAirflowThrottlesItsGpuAndTheCostIsItsOwn) {
+    const Played played = play(scenario_with(
+        "[{start: 10 s, duration: 300 s, airflow: {gpu: 0, resistance_factor: 4}}, {start: 0 s, link_delay: {node_fabric: 3, delay: 1 us}}]",
+        "{time: 900 s}"));
+    bool throttled = false;
+    for (const scenarios::TelemetryEvent& e : played.log.telemetry_events) {
+        if (e.gpu == 0) {
+            throttled = throttled || (e.throttle_reasons & 0x20u) != 0;
+        } else {
+            EXPECT_EQ(e.throttle_reasons & ~0x4u, 0u) << "GPU " << e.gpu;
+        }
+    }
+    EXPECT_TRUE(throttled);
+    EXPECT_EQ(played.log.iterations.back().duration_ns, played.log.iterations.front().duration_ns) << "recovered";
+    std::int64_t airflow = 0;
+    for (const scenarios::IterationEvent& e : played.log.iterations) airflow += e.disturbance_cost_ns[0];
+    EXPECT_GT(airflow, 0);
+    expect_adds_up(played);
+}
+
+TEST(SimulatedCluster, ALostNodeIsWaitedForAndItsIterationsAreRepeated) {
+    const Played healthy = play(scenario_with("[]", "{iterations: 1}"));
+    const double h = healthy.healthy.s();
+    // Checkpoints every 5 iterations or so; the loss comes in the ninth iteration after a save.
+    const Played played = play(scenario_with("[{start: " + std::to_string(30.5 * h) + " s, node_loss: {node: 1}}]", "{iterations: 50}",
+                                             "{node_repair: 1000 s}",
+                                             "{interval: " + std::to_string(4.5 * h) + " s, detection: 7 s, restart: 11 s}"));
+    const PauseEvent* loss = nullptr;
+    std::int64_t last_checkpoint = 0;
+    for (const PauseEvent& e : played.log.pauses) {
+        if (e.reason == PauseEvent::Reason::kLoss) loss = &e;
+        if (loss == nullptr) last_checkpoint = std::stoll(e.what.substr(e.what.rfind(' ') + 1));
+    }
+    ASSERT_NE(loss, nullptr);
+    EXPECT_EQ(loss->disturbance, 0);
+    EXPECT_GT(loss->duration_ns, static_cast<std::int64_t>((7 + 1000 + 11) * 1e9));
+    EXPECT_LT(loss->duration_ns, static_cast<std::int64_t>((7 + 1000 + 11 + 60 + 1.1 * h) * 1e9));
+    EXPECT_THAT(loss->what, HasSubstr("node 1 lost"));
+    EXPECT_THAT(loss->what, HasSubstr("no spare node, so the job stood still for 1000 s until it was repaired"));
+    EXPECT_THAT(loss->what, HasSubstr("checkpoint of iteration " + std::to_string(last_checkpoint)));
+    EXPECT_EQ(played.summary.iterations, 50);
+    EXPECT_EQ(played.summary.iterations_lost, loss->iterations_lost);
+    EXPECT_EQ(played.log.iterations.size(), static_cast<std::size_t>(50 + loss->iterations_lost));
+    std::int64_t repeated = 0;
+    for (const scenarios::IterationEvent& e : played.log.iterations) repeated += e.repeats ? 1 : 0;
+    EXPECT_EQ(repeated, loss->iterations_lost);
+    EXPECT_GT(repeated, 0);
+    expect_adds_up(played);
+}
+
+TEST(SimulatedCluster, ASpareTakesTheLostNodesPlace) {
+    const Played played = play(scenario_with("[{start: 5 s, gpu_loss: {gpu: 3}}]", "{iterations: 30}",
+                                             "{spare_nodes: 1, spare_start: 90 s}"));
+    ASSERT_EQ(played.log.pauses.size(), 1u);
+    EXPECT_THAT(played.log.pauses[0].what, HasSubstr("waited 90 s for a spare node to join"));
+    expect_adds_up(played);
+}
+
+TEST(SimulatedCluster, ALossDuringRecoveryMakesItLonger) {
+    const std::string facility = "{node_repair: 500 s}";
+    const Played one = play(scenario_with("[{start: 5 s, node_loss: {node: 1}}]", "{iterations: 20}", facility));
+    const Played two = play(scenario_with("[{start: 5 s, node_loss: {node: 1}}, {start: 300 s, node_loss: {node: 2}}]",
+                                          "{iterations: 20}", facility));
+    ASSERT_EQ(two.log.pauses.size(), 1u) << "one recovery for both";
+    // Lost at 5 and 300 s, each noticed a minute later and repaired 500 s after that.
+    EXPECT_EQ(two.log.pauses[0].duration_ns - one.log.pauses[0].duration_ns, 295'000'000'000);
+    expect_adds_up(two);
+}
+
+TEST(SimulatedCluster, LosingAMachineTheJobDoesNotUseIsHarmless) {
+    scenarios::Scenario scenario = scenario_with("[{start: 2 s, node_loss: {node: 3}}]", "{iterations: 20}");
+    scenario.strategy.layout.data = 1;
+    scenario.strategy.placement = {0, 1, 2, 3};
+    scenario.strategy.micro_batches_per_replica = {};
+    scenario.job.global_batch = 16;
+    const Played played = play(scenario);
+    EXPECT_EQ(played.summary.iterations_lost, 0);
+    EXPECT_EQ(played.wall.ns(), 20 * played.healthy.ns());
+    ASSERT_EQ(played.log.disturbances.size(), 1u);
+}
+
+TEST(SimulatedCluster, APlanThatDoesNotFitIsRefusedBeforeAnythingRuns) {
+    scenarios::Scenario scenario = scenario_with("[]", "{iterations: 1}");
+    for (scenarios::NodeGroup& group : scenario.cluster.node_groups) group.node.gpu.memory = scenarios::Bytes::gib(4);
+    try {
+        SimulatedCluster cluster(scenario, nullptr);
+        FAIL() << "it ran";
+    } catch (const scenarios::ConfigError& error) {
+        EXPECT_THAT(error.what(), HasSubstr("stage 0 needs"));
+        EXPECT_THAT(error.what(), HasSubstr("which has 4.0 GiB"));
+    }
+}
+
+std::int64_t resident_kib() {
+    std::ifstream status("/proc/self/status");
+    for (std::string line; std::getline(status, line);)
+        if (line.rfind("VmRSS:", 0) == 0) return std::stoll(line.substr(6));
+    return 0;
+}
+
+TEST(SimulatedCluster, MemoryStaysFlat) {
+    const scenarios::Scenario scenario = scenario_with(
+        "[{start: 0 s, jitter: {spread: 0.02}}, {start: 10 s, duration: 100 s, link_bandwidth: {rack_uplink: 0, factor: 0.1}},"
+        " {start: 20 s, duration: 2000 s, airflow: {gpu: 2, resistance_factor: 3}}]",
+        "{iterations: 100000}");
+    SimulatedCluster cluster(scenario, nullptr);
+    cluster.run(cluster.facts().initial_plan, 300);
+    const std::int64_t before = resident_kib();
+    cluster.run(cluster.facts().initial_plan, 3000);
+    EXPECT_LT(resident_kib() - before, 4096) << "KiB after 3,000 more iterations";
+}
+
+}  // namespace
+}  // namespace headway::sim
