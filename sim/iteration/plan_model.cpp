@@ -263,6 +263,12 @@ IterationTimes PlanModel::changing(const std::vector<std::pair<Duration, Cluster
     return result;
 }
 
+scenarios::HealthyShares PlanModel::healthy_shares() {
+    if (!measured_) return scenarios::healthy_shares(costs_, plan_, cluster_, tied_embedding_);
+    // Measured operations do not say how much of them is communication.
+    return scenarios::healthy_shares(evaluator_, healthy_, std::vector<std::int64_t>(position(plan_.workers()), 0));
+}
+
 Duration PlanModel::longest_path(const ClusterState& state) { return evaluator_.iteration_time(times_of(state)); }
 
 std::vector<scenarios::TimelineEntry> PlanModel::timeline(const ClusterState& state) {

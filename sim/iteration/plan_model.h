@@ -11,6 +11,7 @@
 #include "scenarios/costs/iteration_costs.h"
 #include "scenarios/language/job.h"
 #include "scenarios/timing/evaluator.h"
+#include "scenarios/timing/healthy_shares.h"
 #include "scenarios/timing/step_times.h"
 #include "sim/disturbances/timeline.h"
 #include "sim/iteration/flow_executor.h"
@@ -69,7 +70,8 @@ class PlanModel {
 
     /// Durations of the pieces with every link's state put in.
     scenarios::StepTimes times_of(const ClusterState& state) const;
-    scenarios::Evaluation evaluate(const scenarios::StepTimes& times) { return evaluator_.evaluate(times); }
+    /// Of the healthy iteration without contention.
+    scenarios::HealthyShares healthy_shares();
 
     /// Iterations computed with flows so far, and those the memo answered.
     std::int64_t flow_iterations() const { return flow_iterations_; }
@@ -82,8 +84,6 @@ class PlanModel {
 
     /// GPU that stands for worker (replica, stage) in the network.
     int port(int replica, int stage) const { return plan_.gpu_of_worker(replica, stage, 0); }
-    /// Index into `IterationCosts::virtual_stages` of a worker's GPUs.
-    int gpu_type(int replica, int stage) const { return scenarios::gpu_type_index(cluster_, port(replica, stage)); }
 
   private:
     struct Key {

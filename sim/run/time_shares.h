@@ -5,10 +5,9 @@
 
 namespace headway::sim {
 
-/// Where the time of the healthy iteration of a plan goes, averaged over its GPUs; the parts add up to its duration. Bubble is
-/// what would be left of the waiting if messages took no time; the rest of it is exposed pipeline communication. What
-/// contention adds to the healthy iteration counts as exposed data communication.
-scenarios::TimeShares healthy_shares(PlanModel& model, const ClusterState& healthy, const IterationTimes& times);
+/// Where the time of a plan's healthy iteration goes (scenarios/timing/healthy_shares.h); what contention adds to it counts as
+/// exposed data communication. The parts add up to its duration.
+scenarios::TimeShares shares_of_healthy(PlanModel& model, const IterationTimes& times);
 
 /// The shares of an iteration that took `duration_ns`: longer than healthy is straggling, shorter shrinks every part alike. Adds
 /// up exactly.

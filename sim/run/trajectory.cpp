@@ -85,7 +85,7 @@ Trajectory::Prepared& Trajectory::prepare(const scenarios::Plan& plan) {
         scenario_.job.model.tied_embedding, options_, scenario_.job.measured);
     const ClusterState healthy = healthy_state();
     prepared.healthy = prepared.model->steady(healthy);
-    prepared.shares = healthy_shares(*prepared.model, healthy, prepared.healthy);
+    prepared.shares = shares_of_healthy(*prepared.model, prepared.healthy);
     prepared.checkpoint = scenarios::checkpoint_costs(scenario_.job, scenario_.cluster, plan);
     prepared.busy = busy_of(plan, prepared.healthy);
     for (const scenarios::StageMemory& stage : scenarios::stage_memory(scenario_.job, plan))
