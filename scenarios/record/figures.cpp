@@ -78,9 +78,9 @@ std::string duration_text(std::int64_t ns) {
     const bool exact = whole * 1'000'000'000 == ns;
     if (whole < 3600 && exact && whole % 60 == 0) return std::to_string(whole / 60) + " min";
     if (whole < 3600) return std::to_string(whole / 60) + " min " + two(whole % 60) + " s";
-    if (exact && whole % 3600 == 0 && whole < 24 * 3600) return std::to_string(whole / 3600) + " h";
+    if (exact && whole % 3600 == 0 && whole < 48 * 3600) return std::to_string(whole / 3600) + " h";
     const std::int64_t minutes = (whole + 30) / 60;
-    if (minutes < 24 * 60) return std::to_string(minutes / 60) + " h " + two(minutes % 60) + " min";
+    if (minutes < 48 * 60) return std::to_string(minutes / 60) + " h " + two(minutes % 60) + " min";
     const std::int64_t hours = (minutes + 30) / 60;
     return std::to_string(hours / 24) + " d " + two(hours % 24) + " h";
 }

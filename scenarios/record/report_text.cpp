@@ -12,6 +12,7 @@ namespace {
 constexpr std::size_t kReportWidth = 80;
 constexpr std::size_t kLabelWidth = 18;
 constexpr std::size_t kDisturbancesListed = 16;
+constexpr std::size_t kNameWidth = 31;  ///< of a disturbance
 
 std::string labelled(std::string_view label, const std::string& rest) {
     return "  " + pad_right(label, kLabelWidth) + rest + "\n";
@@ -31,7 +32,8 @@ std::string time_share_text(const RunSummary& summary) {
     std::string text = "\nWhere time goes (communication: only what compute does not hide)\n";
     for (const Part& part : parts) {
         std::string line = "  " + pad_right(part.label, kLabelWidth - 2) + pad_left(percent_text(part.fraction), 9);
-        if (part.fraction > 0.0) line += "  " + bar_text(part.fraction, kBarWidth);
+        const std::string bar = bar_text(part.fraction, kBarWidth);
+        if (!bar.empty()) line += "  " + bar;
         text += line + "\n";
     }
     std::string recovery;
@@ -64,7 +66,10 @@ std::string disturbances_text(const RunSummary& summary) {
     for (const std::size_t i : order) {
         const DisturbanceCost& cost = all[i];
         const std::string name = cost.name.empty() ? cost.kind : cost.name;
-        text += "  " + pad_right(name, 31) + " " + pad_left(duration_text(cost.start_ns), 12) +
+        // A name that is too long for its column gets a line of its own: cut names would look alike.
+        const bool fits = text_width(name) <= kNameWidth;
+        if (!fits) text += "  " + pad_right(name, std::min(text_width(name), kReportWidth - 2)) + "\n";
+        text += "  " + pad_right(fits ? name : "", kNameWidth) + pad_left(duration_text(cost.start_ns), 13) +
                 pad_left(cost.duration_ns < 0 ? "-" : duration_text(cost.duration_ns), 12) +
                 pad_left(duration_text(cost.cost_ns()), 13) + pad_left(percent_text(cost.share), 9) + "\n";
         for (const std::string& what : cost.what) text += wrap_text(what, 6, kReportWidth);
@@ -211,8 +216,13 @@ std::string compare_text(const std::string& name_a, const RunSummary& a, const s
         for (std::size_t i = 0; i < a.disturbances.size(); ++i) {
             const DisturbanceCost& left = a.disturbances[i];
             const DisturbanceCost& right = b.disturbances[i];
-            text += row(left.name.empty() ? left.kind : left.name, duration_text(left.cost_ns()),
-                        duration_text(right.cost_ns()), duration_text(right.cost_ns() - left.cost_ns()));
+            std::string name = left.name.empty() ? left.kind : left.name;
+            if (text_width(name) > kLabelWidth) {
+                text += "  " + pad_right(name, std::min(text_width(name), kReportWidth - 2)) + "\n";
+                name.clear();
+            }
+            text += row(name, duration_text(left.cost_ns()), duration_text(right.cost_ns()),
+                        duration_text(right.cost_ns() - left.cost_ns()));
         }
     }
     return text;

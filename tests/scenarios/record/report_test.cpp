@@ -111,6 +111,13 @@ TEST(ReportText, FitsEightyColumns) {
     }
 }
 
+TEST(ReportText, GivesALongNameALineOfItsOwn) {
+    RunSummary summary = summary_of_small_run();
+    summary.disturbances[0].name = "link bandwidth of the network of node 12";
+    EXPECT_THAT(report_text(summary),
+                HasSubstr("  link bandwidth of the network of node 12\n" + std::string(40, ' ') + "5.00 s"));
+}
+
 TEST(ReportText, SaysWhenARunWasInterrupted) {
     RunSummary summary = summary_of_small_run();
     summary.complete = false;
@@ -174,7 +181,7 @@ TEST(Compare, ShowsDifferences) {
     const std::string text = compare_text("a.run.jsonl", a, "b.run.jsonl", b);
     EXPECT_THAT(text, HasSubstr("-10.0 %"));
     EXPECT_THAT(text, HasSubstr("+5.0 points"));
-    EXPECT_THAT(text, HasSubstr("GPU 1 loses airfl"));
+    EXPECT_THAT(text, HasSubstr("\n  GPU 1 loses airflow\n"));
     EXPECT_THAT(text, Not(HasSubstr("differs")));
     for (const std::string& line : text_lines(text)) EXPECT_LE(text_width(line), 80u) << line;
 }
@@ -202,6 +209,7 @@ TEST(FigureText, ReadsNaturally) {
     EXPECT_EQ(duration_text(1800 * kSecond), "30 min");
     EXPECT_EQ(duration_text(1800 * kSecond + 1), "30 min 00 s");
     EXPECT_EQ(duration_text(7200 * kSecond), "2 h");
+    EXPECT_EQ(duration_text(86'400 * kSecond), "24 h");
     EXPECT_EQ(duration_text(3'599'600'000'000), "1 h 00 min");
     EXPECT_EQ(duration_text(15'120 * kSecond), "4 h 12 min");
     EXPECT_EQ(duration_text(266'400 * kSecond), "3 d 02 h");
@@ -233,13 +241,14 @@ TEST(ValidationJson, HasThePromisedShape) {
                              {},
                              {"network not stated: infiniband-ndr"}});
     report.mape = 0.05;
-    EXPECT_EQ(validation_json(report),
-              R"({"tables":[{"file":"t.yaml","rows":[{"id":"a","measured":2,"predicted":2.1,"error":0.05},)"
-              R"({"id":"b","measured":3,"predicted":null,"error":null,"reason":"expert parallel is not built"}],)"
-              R"("mape":0.05,"worst":0.05,"bias":0.05,"kendall_tau":null,"groups":[{"name":"layers 2","rows":1,)"
-              R"("mape":0.05,"worst":0.05,"bias":0.05,"kendall_tau":null}],"notes":["network not stated: infiniband-ndr"]}],)"
-              R"("mape":0.05})"
-              "\n");
+    EXPECT_EQ(
+        validation_json(report),
+        R"({"tables":[{"file":"t.yaml","rows":[{"id":"a","measured":2,"predicted":2.1,"error":0.05},)"
+        R"({"id":"b","measured":3,"predicted":null,"error":null,"reason":"expert parallel is not built"}],)"
+        R"("mape":0.05,"worst":0.05,"bias":0.05,"kendall_tau":null,"groups":[{"name":"layers 2","rows":1,)"
+        R"("mape":0.05,"worst":0.05,"bias":0.05,"kendall_tau":null}],"notes":["network not stated: infiniband-ndr"]}],)"
+        R"("mape":0.05})"
+        "\n");
 }
 
 }  // namespace
