@@ -67,11 +67,19 @@ inline Bounds share() {
 inline Bounds share_left() {
     return between_above(0.0, 1.0);
 }
-/// 0 to below 1: what is taken away from something.
+/// What a disturbance takes away. A part that is slower than a thousandth of its speed is lost rather than slow, and a run on
+/// it would not end.
 inline Bounds share_taken() {
-    Bounds bounds = between(0.0, 1.0);
-    bounds.below_max = true;
-    bounds.allowed = "from 0 to below 1";
+    return between(0.0, 0.999);
+}
+/// What a disturbance leaves of a speed or bandwidth, up to `max` of nominal.
+inline Bounds pace_left(double max) {
+    return between(0.001, max);
+}
+/// A delay that a disturbance adds to a message.
+inline Bounds added_delay() {
+    Bounds bounds = between_above(0.0, 3600.0);
+    bounds.allowed = "above 0, up to 1 h";
     return bounds;
 }
 

@@ -136,7 +136,7 @@ void read_csv_rows(const std::filesystem::path& file, const std::string& where, 
     rows.clear();
     while (csv.next()) {
         const SpeedPoint point{Duration::seconds(csv.number("time_s", between(0, kLongestCsvSeconds))),
-                               csv.number("factor", between_above(0, 10))};
+                               csv.number("factor", pace_left(10))};
         if (rows.empty() && point.time != Duration{}) throw csv.not_allowed("time_s", "the first time is 0");
         if (!rows.empty() && point.time <= rows.back().time)
             throw csv.not_allowed("time_s", "later than the row before");

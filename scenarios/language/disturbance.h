@@ -52,7 +52,7 @@ struct PowerCap {
   Watts limit;                 ///< of each GPU
   bool operator==(const PowerCap&) const = default;
 };
-struct CoTenant {              ///< shares taken from the job, 0 to below 1
+struct CoTenant {              ///< shares taken from the job, 0 to 0.999
   GpuTarget at;
   double compute_share = 0.0;
   double memory_share = 0.0;

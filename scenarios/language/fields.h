@@ -259,7 +259,7 @@ void fields(V& v, LinkTarget& t) {
 template <class V>
 void fields(V& v, SpeedPoint& p) {
     v.required("time", p.time);
-    v.required("factor", p.factor, between_above(0, 10));
+    v.required("factor", p.factor, pace_left(10));
 }
 
 template <class V>
@@ -288,19 +288,19 @@ void fields(V& v, SpeedFactor& c) {
     fields(v, c.at);
     v.rows("series", c.series);
     if (c.series.empty())
-        v.required("factor", c.factor, between_above(0, 10));
+        v.required("factor", c.factor, pace_left(10));
     else
         v.refuse("factor", "a recorded series is given; give one of the two");
 }
 template <class V>
 void fields(V& v, LinkBandwidth& c) {
     fields(v, c.at);
-    v.required("factor", c.factor, share_left());
+    v.required("factor", c.factor, pace_left(1));
 }
 template <class V>
 void fields(V& v, LinkDelay& c) {
     fields(v, c.at);
-    v.required("delay", c.delay, positive());
+    v.required("delay", c.delay, added_delay());
 }
 template <class V>
 void fields(V& v, LinkFlap& c) {

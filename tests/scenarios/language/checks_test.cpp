@@ -192,7 +192,7 @@ TEST(Disturbances, HaveOneCauseAndOneTarget) {
     EXPECT_THAT(error_with_disturbance("{start: 1 s, co_tenant: {gpu: 1}}"),
                 HasSubstr("disturbances.0.co_tenant: takes nothing"));
     EXPECT_THAT(error_with_disturbance("{start: 1 s, co_tenant: {gpu: 1, compute_share: 1}}"),
-                HasSubstr("compute_share: 1 is not allowed (from 0 to below 1)"));
+                HasSubstr("compute_share: 1 is not allowed (0 to 0.999)"));
     EXPECT_THAT(error_with_disturbance("{start: 1 s, link_flap: {node_network: 0, down: 2 s, period: 2 s}}"),
                 HasSubstr("link_flap.down: 2 s is not allowed (below period, 2 s)"));
     EXPECT_THAT(error_with_disturbance("{start: 1 s, power_cap: {gpu: 0, limit: 10 W}}"),

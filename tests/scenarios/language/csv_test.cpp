@@ -99,7 +99,7 @@ TEST_F(CsvInputs, ThatWereCutOffAreNoticed) {
 
 TEST_F(CsvInputs, HoldNumbersOnly) {
     EXPECT_THAT(series_error("time_s,factor\n0,fast\n"),
-                HasSubstr("speed.csv:2: factor: fast is not allowed (a number, above 0, up to 10)"));
+                HasSubstr("speed.csv:2: factor: fast is not allowed (a number, 0.001 to 10)"));
     EXPECT_THAT(series_error("time_s,factor\n0,\n"), HasSubstr("speed.csv:2: factor: '' is not allowed"));
     EXPECT_THAT(series_error("time_s,factor\n0,nan\n"), HasSubstr("factor: nan is not allowed"));
     EXPECT_THAT(series_error("time_s,factor\n0,0\n"), HasSubstr("factor: 0 is not allowed"));
