@@ -1,4 +1,6 @@
 #include <algorithm>
+#include <fstream>
+#include <string>
 #include <system_error>
 
 #include "cli/catalogue_choice.h"
@@ -12,14 +14,27 @@ namespace headway::cli {
 
 namespace {
 
-/// All tables below a folder, in order of their paths.
+/// Whether a YAML file says at its top level that it is a table of some format.
+bool states_a_format(const std::filesystem::path& file) {
+    std::ifstream stream(file);
+    for (std::string line; std::getline(stream, line);) {
+        if (line.rfind("format:", 0) == 0) return true;
+    }
+    return false;
+}
+
+/// All tables below a folder, in order of their paths. Other YAML files of the folder are named and left out.
 std::vector<std::filesystem::path> tables_in(const std::filesystem::path& folder) {
     std::vector<std::filesystem::path> found;
     for (const auto& entry : std::filesystem::recursive_directory_iterator(folder)) {
-        const std::filesystem::path& path = entry.path();
-        if (entry.is_regular_file() && path.extension() == ".yaml") found.push_back(path);
+        if (entry.is_regular_file() && entry.path().extension() == ".yaml") found.push_back(entry.path());
     }
     std::sort(found.begin(), found.end());
+    std::erase_if(found, [](const std::filesystem::path& file) {
+        if (states_a_format(file)) return false;
+        complain(file.string() + ": no table (it states no format), left out");
+        return true;
+    });
     if (found.empty()) throw scenarios::ConfigError(folder.string() + ": no tables (*.yaml) in this folder");
     return found;
 }

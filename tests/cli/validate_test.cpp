@@ -93,7 +93,11 @@ TEST(Validate, ReadsEveryTableOfAFolder) {
     folder.write("tables/b.yaml", kHead + row("b", "megatron-lm, 2022", 8, 1.4));
     folder.write("tables/more/a.yaml", kHead + row("a", "megatron-lm, 2022", 8, 1.4));
     folder.write("tables/notes.txt", "no table");
-    const json report = json::parse(folder.headway("validate tables --json").out);
+    folder.write("tables/sheet.yaml", "gpus: [A100]\n");
+    const ProgramResult result = folder.headway("validate tables --json");
+    EXPECT_EQ(result.exit_code, 0);
+    EXPECT_EQ(result.err, "headway: tables/sheet.yaml: no table (it states no format), left out\n");
+    const json report = json::parse(result.out);
     ASSERT_EQ(report["tables"].size(), 2u);
     EXPECT_EQ(report["tables"][0]["file"], "tables/b.yaml");
     EXPECT_EQ(report["tables"][1]["file"], "tables/more/a.yaml");
