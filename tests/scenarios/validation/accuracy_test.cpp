@@ -36,7 +36,7 @@ const TableBound kBounds[] = {
     {"korthikanti-2022.yaml", 0.023, 0.06, 0, ""},   {"megatron-sc21.yaml", 0.024, kNoAim, 0, ""},
     {"vtrain-multi-node.yaml", 0.07, kNoAim, 0, ""}, {"vtrain-single-node.yaml", 0.055, kNoAim, 0, ""},
     {"dgxc-h100.yaml", 0.02, kNoAim, 0, ""},         {"bloom-176b.yaml", 0.08, kNoAim, 0, ""},
-    {"mtnlg-530b.yaml", 0.08, kNoAim, 0, ""},
+    {"mtnlg-530b.yaml", 0.08, kNoAim, 0, ""},        {"unseen/mtnlg-530b.yaml", 0.08, kNoAim, 0, ""},
 };
 
 void PrintTo(const TableBound& bound, std::ostream* stream) {
@@ -64,6 +64,7 @@ INSTANTIATE_TEST_SUITE_P(Tables, IterationAccuracy, ::testing::ValuesIn(kBounds)
     std::string name = instance.param.file;
     name.resize(name.find('.'));
     std::replace(name.begin(), name.end(), '-', '_');
+    std::replace(name.begin(), name.end(), '/', '_');
     return name;
 });
 
