@@ -254,6 +254,22 @@ void Timeline::apply(int index, Duration at, Environment& e) const {
         d.cause);
 }
 
+std::uint64_t Timeline::fingerprint(Duration at) const {
+    std::uint64_t result = 0xcbf29ce484222325ULL;
+    const auto add = [&](std::uint64_t value) { result = (result ^ value) * 0x100000001b3ULL; };
+    for (std::size_t i = 0; i < disturbances_.size(); ++i) {
+        const scenarios::Disturbance& d = disturbances_[i];
+        if (is_event(d.cause) || intervals_[i].start > at || intervals_[i].end <= at) continue;
+        add(i + 1);
+        const Duration since = at - d.start;
+        if (const auto* flap = std::get_if<scenarios::LinkFlap>(&d.cause))
+            add(since.ns() % flap->period.ns() < flap->down.ns() ? 1 : 2);
+        if (const auto* speed = std::get_if<scenarios::SpeedFactor>(&d.cause))
+            add(static_cast<std::uint64_t>(row_after(speed->series, since) - speed->series.begin()));
+    }
+    return result;
+}
+
 Duration Timeline::next_change(Duration after) const {
     Duration next = kForever;
     const auto consider = [&](Duration t) {

@@ -57,6 +57,9 @@ class Timeline {
     /// The same with everything healthy.
     Environment healthy() const;
 
+    /// The same number for equal environments (of one timeline).
+    std::uint64_t fingerprint(Duration at) const;
+
     /// First moment after `after` at which the environment changes; Duration::nanoseconds(INT64_MAX) when never.
     Duration next_change(Duration after) const;
     /// Disturbances (other than losses and arrivals) in force at `at`.

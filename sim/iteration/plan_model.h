@@ -58,7 +58,7 @@ class PlanModel {
     const scenarios::IterationCosts& costs() const { return costs_; }
 
     /// An iteration through which the state stays the same. With `contention_of` (iterations that all differ: jitter, uneven
-    /// sequences, clocks on their way to somewhere) the longest path is that of `state`, and what contention adds is taken from
+    /// sequences) the longest path is that of `state`, and what contention adds is taken from
     /// the other state, paces rounded to 1/32 and micro-batches even, where the memo finds it again.
     IterationTimes steady(const ClusterState& state, const ClusterState* contention_of = nullptr);
     /// An iteration during which the state changes; `states` by time from its start, the first at 0.

@@ -10,14 +10,20 @@ namespace {
 
 constexpr double kWeightGrid = 256.0;  // paces, so that weights can be used again while clocks drift
 
+constexpr std::size_t kPartsOfIteration = 8;  // further ones are left to the first
+
+bool is_drawn(const scenarios::Cause& cause) {
+    return std::holds_alternative<scenarios::Jitter>(cause) || std::holds_alternative<scenarios::SequenceLengths>(cause);
+}
+
 std::size_t cause_index(int i) { return static_cast<std::size_t>(i); }
 
 }  // namespace
 
-std::vector<int> Trajectory::causes_between(Duration start, Duration end) {
+std::vector<int> Trajectory::causes_at(Duration at, bool drawn) const {
     std::set<int> causes(lingering_);
-    for (Duration at = start; at < end; at = timeline_.next_change(at))
-        for (const int cause : timeline_.active(at)) causes.insert(cause);
+    for (const int cause : timeline_.active(at)) causes.insert(cause);
+    std::erase_if(causes, [&](int cause) { return is_drawn(scenario_.disturbances[cause_index(cause)].cause) != drawn; });
     return {causes.begin(), causes.end()};
 }
 
@@ -40,48 +46,75 @@ void Trajectory::attribute(Prepared& prepared, const IterationTimes& times, Dura
                            const std::vector<double>& thermal_pace, std::vector<std::int64_t>& costs_ns) {
     std::int64_t excess = times.duration.ns() - prepared.healthy.duration.ns();
     if (excess <= 0) return;
-    // What is drawn anew for every iteration first: its cost is the difference to the iteration without the draw.
-    std::vector<int> drawn, steady;
-    for (const int cause : causes_between(start, now_)) {
-        const scenarios::Cause& c = scenario_.disturbances[cause_index(cause)].cause;
-        const bool each_time = std::holds_alternative<scenarios::Jitter>(c) || std::holds_alternative<scenarios::SequenceLengths>(c);
-        (each_time ? drawn : steady).push_back(cause);
-    }
-    PlanModel& model = *prepared.model;
-    if (!drawn.empty()) {
-        std::int64_t of_draws = excess;
-        if (!steady.empty()) {
-            const ClusterState base = state_with(timeline_.environment(start), thermal_pace);
-            const Duration without = model.steady(base, fleet_.settled() ? nullptr : &base).duration;
-            of_draws = std::clamp<std::int64_t>((times.duration - without).ns(), 0, excess);
-        }
-        attribution_.split(
-            of_draws, drawn, {},
-            [&](int cause) {
-                ClusterState state = state_with(timeline_.environment(start, cause < 0 ? std::vector<int>{} : std::vector<int>{cause}), thermal_pace);
-                draw(state, model.plan(), drawn_ - 1);
-                return model.longest_path(state);
-            },
-            costs_ns);
-        excess -= of_draws;
-    }
+    excess -= attribute_draws(*prepared.model, excess, times, start, thermal_pace, costs_ns);
+
+    // Parts of the iteration between changes; each bears what it would make a whole iteration longer, by its length.
+    struct Part {
+        Duration at;
+        std::vector<int> causes;
+        double weight = 0.0;
+    };
     std::vector<double> rough = thermal_pace;
     std::uint64_t hash = 0;
     for (double& pace : rough) {
         pace = std::round(pace * kWeightGrid) / kWeightGrid;
         hash = (hash ^ std::bit_cast<std::uint64_t>(pace)) * 0x100000001b3ULL + 1;
     }
+    const auto time_at = [&](Duration at, const std::vector<int>& without, const std::vector<double>& pace) {
+        const ClusterState state = state_with(timeline_.environment(at, without), pace);
+        return prepared.model->steady(state, &state).duration;
+    };
+    std::vector<Part> parts;
+    double sum = 0.0;
+    for (Duration at = start; at < now_ && parts.size() < kPartsOfIteration;) {
+        const Duration next = std::min(timeline_.next_change(at), now_);
+        Part part{at, causes_at(at, false), 0.0};
+        if (!part.causes.empty()) {
+            const bool only = next - at == times.duration;
+            part.weight = only ? 1.0 : (next - at).s() * std::max(1e-9, (time_at(at, {}, rough) - prepared.healthy.duration).s());
+            sum += part.weight;
+            parts.push_back(std::move(part));
+        }
+        at = next;
+    }
+    double before = 0.0;
+    for (std::size_t i = 0; i < parts.size(); ++i) {
+        const Part& part = parts[i];
+        const double after = i + 1 == parts.size() ? 1.0 : before + part.weight / sum;
+        const std::int64_t share = std::llround(static_cast<double>(excess) * after) - std::llround(static_cast<double>(excess) * before);
+        before = after;
+        attribution_.split(
+            share, part.causes, {timeline_.fingerprint(part.at), hash, prepared.number},
+            [&](int cause) {
+                std::vector<double> pace = rough;
+                if (cause >= 0 && Timeline::thermal(scenario_.disturbances[cause_index(cause)].cause))
+                    for (const int gpu : timeline_.gpus_of(cause)) pace[cause_index(gpu)] = 1.0;
+                return time_at(part.at, cause < 0 ? std::vector<int>{} : std::vector<int>{cause}, pace);
+            },
+            costs_ns);
+    }
+}
+
+std::int64_t Trajectory::attribute_draws(PlanModel& model, std::int64_t excess_ns, const IterationTimes& times, Duration start,
+                                         const std::vector<double>& thermal_pace, std::vector<std::int64_t>& costs_ns) {
+    // What is drawn anew for every iteration costs the difference to the iteration without the draw.
+    const std::vector<int> drawn = causes_at(start, true);
+    if (drawn.empty()) return 0;
+    std::int64_t share = excess_ns;
+    if (!causes_at(start, false).empty()) {
+        const Duration without = model.steady(state_with(timeline_.environment(start), thermal_pace)).duration;
+        share = std::clamp<std::int64_t>((times.duration - without).ns(), 0, excess_ns);
+    }
     attribution_.split(
-        excess, steady, {static_cast<std::uint64_t>(environment_since_.ns()), hash, prepared.number},
+        share, drawn, {},
         [&](int cause) {
-            std::vector<double> pace = rough;
-            if (cause >= 0 && Timeline::thermal(scenario_.disturbances[cause_index(cause)].cause))
-                for (const int gpu : timeline_.gpus_of(cause)) pace[cause_index(gpu)] = 1.0;
-            const ClusterState state =
-                state_with(timeline_.environment(start, cause < 0 ? std::vector<int>{} : std::vector<int>{cause}), pace);
-            return model.steady(state, &state).duration;
+            ClusterState state =
+                state_with(timeline_.environment(start, cause < 0 ? std::vector<int>{} : std::vector<int>{cause}), thermal_pace);
+            draw(state, model.plan(), drawn_ - 1);
+            return model.longest_path(state);
         },
         costs_ns);
+    return share;
 }
 
 }  // namespace headway::sim

@@ -265,8 +265,7 @@ IterationTimes Trajectory::compute(Prepared& prepared, const std::vector<double>
     ClusterState state = base;
     draw(state, prepared.model->plan(), drawn_);
     const bool drawn = environment_.jitter_spread > 0.0 || environment_.sequence_spread > 0.0;
-    const bool moving = !fleet_.settled();
-    const auto steady = [&] { return prepared.model->steady(state, drawn || moving ? &base : nullptr); };
+    const auto steady = [&] { return prepared.model->steady(state, drawn ? &base : nullptr); };
     IterationTimes times = steady();
     if (environment_until_ >= now_ + times.duration) return times;
 
@@ -290,7 +289,7 @@ IterationTimes Trajectory::compute(Prepared& prepared, const std::vector<double>
             const Environment mean = mean_environment(timeline_, now_, end);
             ClusterState averaged = state_with(mean, thermal_pace);
             draw(averaged, prepared.model->plan(), drawn_);
-            return prepared.model->steady(averaged, drawn || moving ? &averaged : nullptr);
+            return prepared.model->steady(averaged, drawn ? &averaged : nullptr);
         }
         if (!added) return times;
         times = prepared.model->changing(states);

@@ -67,7 +67,10 @@ class Trajectory {
     void attribute(Prepared& prepared, const IterationTimes& times, Duration start, const std::vector<double>& thermal_pace,
                    std::vector<std::int64_t>& costs_ns);
     void report(Prepared& prepared, const IterationTimes& times, Duration start, const std::vector<double>& thermal_pace);
-    std::vector<int> causes_between(Duration start, Duration end);
+    /// Causes in force, or still felt; `drawn`: those that are drawn anew for every iteration, or the others.
+    std::vector<int> causes_at(Duration at, bool drawn) const;
+    std::int64_t attribute_draws(PlanModel& model, std::int64_t excess_ns, const IterationTimes& times, Duration start,
+                                 const std::vector<double>& thermal_pace, std::vector<std::int64_t>& costs_ns);
     void track_lingering(const std::vector<double>& thermal_pace);
     void save_if_due(Prepared& prepared);
 
