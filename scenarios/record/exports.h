@@ -32,6 +32,7 @@ class TraceWriter final : public RunSink {
     void pause(const PauseEvent& event) override;
     void decision(const DecisionEvent& event) override;
     void operations(std::int64_t iteration, std::int64_t start_ns, const std::vector<TimelineEntry>& entries) override;
+    bool wants_operations() const override;
     void end(const RunFooter& footer) override;
 
   private:

@@ -77,8 +77,8 @@ std::size_t text_width(std::string_view text);
 std::string pad_left(std::string_view text, std::size_t width);
 /// Longer text is cut and ends with an ellipsis.
 std::string pad_right(std::string_view text, std::size_t width);
-/// Breaks at blanks, but not inside a duration, so that no line exceeds `width` where words allow it; every line begins with `indent` blanks and
-/// ends with a newline.
+/// Breaks at blanks, but not inside a duration, so that no line exceeds `width` where words allow it; every line begins
+/// with `indent` blanks and ends with a newline.
 std::string wrap_text(std::string_view text, std::size_t indent, std::size_t width);
 /// `fraction` of `width` columns filled, in eighths of a column.
 std::string bar_text(double fraction, std::size_t width);

@@ -25,6 +25,7 @@ class ProgressBar final : public RunSink {
     void iteration(const IterationEvent& event) override;
     void pause(const PauseEvent& event) override;
     void end(const RunFooter& footer) override;
+    bool wants_operations() const override { return false; }
 
   private:
     void draw();

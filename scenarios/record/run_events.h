@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <string>
 #include <utility>
@@ -181,6 +182,8 @@ class RunSink {
     virtual void decision(const DecisionEvent&) {}
     virtual void link_load(const LinkLoadEvent&) {}
     virtual void log(const LogEvent&) {}
+    /// Whether operations of the next iteration would be used: putting them together takes longer than the iteration.
+    virtual bool wants_operations() const { return true; }
     /// Operations of one iteration, only for runs recorded at that level.
     virtual void operations(std::int64_t /*iteration*/, std::int64_t /*start_ns*/, const std::vector<TimelineEntry>&) {}
     virtual void end(const RunFooter&) {}
@@ -219,6 +222,10 @@ class SinkList final : public RunSink {
     }
     void end(const RunFooter& event) override {
         for (RunSink* sink : sinks_) sink->end(event);
+    }
+
+    bool wants_operations() const override {
+        return std::any_of(sinks_.begin(), sinks_.end(), [](const RunSink* sink) { return sink->wants_operations(); });
     }
 
   private:

@@ -275,6 +275,10 @@ void RecordWriter::operations(std::int64_t iteration, std::int64_t start_ns,
     for (const auto& [worker, own] : by_worker) impl_->add("op", op_line(iteration, start_ns, own));
 }
 
+bool RecordWriter::wants_operations() const {
+    return impl_->records(RecordLevel::kOperations);
+}
+
 void RecordWriter::end(const RunFooter& footer) {
     impl_->end(footer);
 }

@@ -57,6 +57,7 @@ class RecordWriter final : public RunSink {
     void link_load(const LinkLoadEvent& event) override;
     void log(const LogEvent& event) override;
     void operations(std::int64_t iteration, std::int64_t start_ns, const std::vector<TimelineEntry>& entries) override;
+    bool wants_operations() const override;
     void end(const RunFooter& footer) override;
 
     /// Written so far, buffered lines included.

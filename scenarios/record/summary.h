@@ -89,6 +89,7 @@ class SummarySink final : public RunSink {
     void pause(const PauseEvent& event) override;
     void decision(const DecisionEvent& event) override;
     void end(const RunFooter& footer) override;
+    bool wants_operations() const override { return false; }
 
     bool begun() const { return begun_; }
     /// Of what has been seen so far. Throws std::logic_error before `begin`.

@@ -133,10 +133,16 @@ class TraceWriter::Impl {
         last_[event.gpu] = event;
     }
 
+    /// The first iteration always; further ones as long as as many operations as the last had still fit.
+    bool wants_operations() const {
+        if (operations_wanted_ == 0) return false;
+        return operations_written_ == 0 || operations_written_ + operations_of_one_ <= options_.max_operations;
+    }
+
     void operations(std::int64_t iteration, std::int64_t start_ns, const std::vector<TimelineEntry>& entries) {
-        if (operations_wanted_ == 0) return;
         const auto count = static_cast<std::int64_t>(entries.size());
-        if (operations_written_ > 0 && operations_written_ + count > options_.max_operations) return;
+        operations_of_one_ = count;
+        if (!wants_operations()) return;
         --operations_wanted_;
         operations_written_ += count;
         for (const TimelineEntry& entry : entries) {
@@ -243,6 +249,7 @@ class TraceWriter::Impl {
     std::set<std::pair<int, int>> tracks_;  ///< (process, track) with a name
     int operations_wanted_ = 0;             ///< iterations whose operations are still to be written
     std::int64_t operations_written_ = 0;
+    std::int64_t operations_of_one_ = 0;  ///< how many the last iteration had
 };
 
 TraceWriter::TraceWriter(std::filesystem::path file, TraceOptions options)
@@ -270,6 +277,10 @@ void TraceWriter::decision(const DecisionEvent& event) {
 void TraceWriter::operations(std::int64_t iteration, std::int64_t start_ns, const std::vector<TimelineEntry>& entries) {
     impl_->operations(iteration, start_ns, entries);
 }
+bool TraceWriter::wants_operations() const {
+    return impl_->wants_operations();
+}
+
 void TraceWriter::end(const RunFooter& footer) {
     impl_->end(footer);
 }

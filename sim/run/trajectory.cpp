@@ -358,7 +358,7 @@ void Trajectory::report(Prepared& prepared, const IterationTimes& times, Duratio
         event.disturbance_cost_ns.assign(scenario_.disturbances.size(), 0);
         attribute(prepared, times, start, thermal_pace, event.disturbance_cost_ns);
         reporter_.sink()->iteration(event);
-        if (options_.operations)
+        if (options_.operations && reporter_.sink()->wants_operations())
             reporter_.sink()->operations(event.index, event.start_ns,
                                          prepared.model->timeline(state_with(environment_, thermal_pace)));
     }

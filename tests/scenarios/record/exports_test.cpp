@@ -99,6 +99,7 @@ TEST(Trace, WritesOperationsOfTheFirstIterationsAndAfterDisturbancesUpToALimit) 
         for (int i = 0; i < 10; ++i) {
             if (i == 5) writer.disturbance({0, 0, true});
             if (i == 8) writer.disturbance({0, 1, true});
+            EXPECT_EQ(writer.wants_operations(), i < 2 || i == 5) << i;
             writer.operations(i, i * kSecond, ten);
         }
         writer.end({});
