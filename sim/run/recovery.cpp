@@ -20,16 +20,15 @@ std::string iterations_text(std::int64_t n) { return std::to_string(n) + (n == 1
 
 }  // namespace
 
-std::optional<Duration> Trajectory::next_loss(const scenarios::Plan& plan) {
+std::optional<Duration> Trajectory::next_loss(const scenarios::Plan& plan, Duration before) {
     // Losses of machines the job does not use pass by; they only cannot be used until they are repaired.
     const auto& losses = timeline_.losses();
-    for (; next_loss_ < losses.size(); ++next_loss_) {
+    for (; next_loss_ < losses.size() && losses[next_loss_].at < before; ++next_loss_) {
         const LossEvent& loss = losses[next_loss_];
         const auto hits = [&](int gpu) {
             return loss.gpu >= 0 ? gpu == loss.gpu : topology_.node_of_gpu(gpu) == loss.node;
         };
         if (std::any_of(plan.gpu_of_rank.begin(), plan.gpu_of_rank.end(), hits)) return loss.at;
-        if (loss.at >= now_ + last_duration_ + last_duration_) return std::nullopt;  // not yet
         for (int gpu = 0; gpu < scenario_.cluster.gpus(); ++gpu)
             if (hits(gpu)) unusable_until_[static_cast<std::size_t>(gpu)] = loss.at + loss.repair;
         reporter_.loss_ends(loss.disturbance, loss.at + loss.repair);
@@ -38,7 +37,7 @@ std::optional<Duration> Trajectory::next_loss(const scenarios::Plan& plan) {
 }
 
 void Trajectory::take_losses(const scenarios::Plan& plan, Duration until, Duration noticed) {
-    for (std::optional<Duration> at = next_loss(plan); at && *at <= until; at = next_loss(plan)) {
+    while (next_loss(plan, until + Duration::nanoseconds(1))) {
         const LossEvent& loss = timeline_.losses()[next_loss_++];
         Outage outage;
         outage.disturbance = loss.disturbance;
@@ -102,8 +101,8 @@ policies::RecoveryOutcome Trajectory::recover(policies::Recovery choice) {
             ready = std::max(ready, replacement.at);
             reporter_.loss_ends(outage.disturbance, replacement.at);
         }
-        const std::optional<Duration> next = next_loss(plan);
-        if (!next || *next >= ready + prepared.checkpoint.restart) break;
+        const std::optional<Duration> next = next_loss(plan, ready + prepared.checkpoint.restart);
+        if (!next) break;
         ready = std::max(ready, *next + checkpointing.detection);
         take_losses(plan, *next, *next + checkpointing.detection);
     }

@@ -312,8 +312,7 @@ Trajectory::Step Trajectory::train_one(Prepared& prepared, MeasurementAverage& a
         times = compute(prepared, pace);
     }
 
-    const std::optional<Duration> loss = next_loss(plan);
-    if (loss && *loss < start + times.duration) {
+    if (const std::optional<Duration> loss = next_loss(plan, start + times.duration)) {
         const Duration at = std::max(*loss, start);
         fleet_.advance(during.surroundings, busy_, at - start);
         lose(plan, at, {});

@@ -74,7 +74,8 @@ class Trajectory {
     void track_lingering(const std::vector<double>& thermal_pace);
     void save_if_due(Prepared& prepared);
 
-    std::optional<Duration> next_loss(const scenarios::Plan& plan);
+    /// The first loss before that time that hits the plan.
+    std::optional<Duration> next_loss(const scenarios::Plan& plan, Duration before);
     void lose(const scenarios::Plan& plan, Duration at, const std::vector<int>& shut_down);
     void take_losses(const scenarios::Plan& plan, Duration until, Duration noticed);
     void absorb(const Outage& outage);

@@ -278,16 +278,65 @@ TEST(SimulatedCluster, ALossDuringRecoveryMakesItLonger) {
     expect_adds_up(two);
 }
 
-TEST(SimulatedCluster, LosingAMachineTheJobDoesNotUseIsHarmless) {
-    scenarios::Scenario scenario = scenario_with("[{start: 2 s, node_loss: {node: 3}}]", "{iterations: 20}");
+/// The same job on half of the machine: nodes 2 and 3 stand idle.
+scenarios::Scenario on_half(scenarios::Scenario scenario) {
     scenario.strategy.layout.data = 1;
     scenario.strategy.placement = {0, 1, 2, 3};
     scenario.strategy.micro_batches_per_replica = {};
     scenario.job.global_batch = 16;
-    const Played played = play(scenario);
+    return scenario;
+}
+
+TEST(SimulatedCluster, LosingAMachineTheJobDoesNotUseIsHarmless) {
+    const Played played = play(on_half(scenario_with("[{start: 2 s, node_loss: {node: 3}}]", "{iterations: 20}")));
     EXPECT_EQ(played.summary.iterations_lost, 0);
     EXPECT_EQ(played.wall.ns(), 20 * played.healthy.ns());
     ASSERT_EQ(played.log.disturbances.size(), 1u);
+}
+
+TEST(SimulatedCluster, AnIdleMachinesLossDuringRecoveryHidesNoneOfTheJobs) {
+    const Played played = play(on_half(scenario_with(
+        "[{start: 5 s, node_loss: {node: 1}}, {start: 200 s, node_loss: {node: 3}}, {start: 300 s, gpu_loss: {gpu: 0}}]",
+        "{iterations: 20}", "{node_repair: 500 s, gpu_repair: 700 s}", "{interval: 1 h, detection: 10 s, restart: 0 s}")));
+    ASSERT_EQ(played.log.pauses.size(), 1u) << "one recovery for both";
+    EXPECT_THAT(played.log.pauses[0].what, HasSubstr("GPU 0 (node 0)"));
+    // From the end of the last iteration before 5 s until 300 + 10 + 700 s and the loading of the checkpoint.
+    EXPECT_GE(played.log.pauses[0].start_ns + played.log.pauses[0].duration_ns, 1'010'000'000'000);
+    EXPECT_LT(played.log.pauses[0].start_ns + played.log.pauses[0].duration_ns, 1'030'000'000'000);
+    expect_adds_up(played);
+}
+
+TEST(SimulatedCluster, UnevenSequencesKeepTheTokensOfABatch) {
+    // One worker: the same work in other portions takes the same time, to the rounding of 16 micro-batches.
+    scenarios::Scenario scenario = scenario_with("[{start: 0 s, sequence_lengths: {spread: 0.4}}]", "{iterations: 20}");
+    scenario.strategy.layout.data = 1;
+    scenario.strategy.layout.pipeline = 1;
+    scenario.strategy.layout.tensor = 2;
+    scenario.strategy.placement = {0, 1};
+    scenario.job.global_batch = 16;
+    const Played played = play(scenario);
+    for (const scenarios::IterationEvent& e : played.log.iterations)
+        EXPECT_NEAR(static_cast<double>(e.duration_ns), static_cast<double>(played.healthy.ns()), 64.0);
+}
+
+TEST(SimulatedCluster, JitterHasTheMeanAndSpreadAskedFor) {
+    // One GPU whose work is all compute and memory passes, but for launches: relative time is 1 on average, 0.05 around it.
+    scenarios::Scenario scenario = scenario_with("[{start: 0 s, jitter: {spread: 0.05}}]", "{iterations: 3000}");
+    scenario.strategy.layout.data = 1;
+    scenario.strategy.layout.pipeline = 1;
+    scenario.strategy.layout.tensor = 1;
+    scenario.strategy.placement = {0};
+    scenario.job.global_batch = 4;
+    const Played played = play(scenario);
+    double sum = 0.0, squares = 0.0;
+    for (const scenarios::IterationEvent& e : played.log.iterations) {
+        const double relative = static_cast<double>(e.duration_ns) / static_cast<double>(played.healthy.ns());
+        sum += relative;
+        squares += relative * relative;
+    }
+    const double mean = sum / 3000.0;
+    EXPECT_NEAR(mean, 1.0, 0.004);
+    EXPECT_NEAR(std::sqrt(squares / 3000.0 - mean * mean), 0.05, 0.01);
 }
 
 TEST(SimulatedCluster, APlanThatDoesNotFitIsRefusedBeforeAnythingRuns) {
