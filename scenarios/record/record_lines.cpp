@@ -203,7 +203,7 @@ std::string op_line(std::int64_t iteration, std::int64_t start_ns, const std::ve
     return json.end_object().take();
 }
 
-std::string footer_line(const RunFooter& footer, const std::vector<RecordCount>& counts, const std::string& digest) {
+std::string footer_line(const RunFooter& footer, const std::vector<RecordCount>& counts, RecordDigest digest) {
     JsonText json = begin_line("footer");
     json.field("status", footer.complete ? "complete" : "interrupted")
         .field("wall_ns", footer.wall_ns)
@@ -217,7 +217,9 @@ std::string footer_line(const RunFooter& footer, const std::vector<RecordCount>&
     write_column(json, "max_temperature_c", footer.gpus, [](const GpuSummary& gpu) { return gpu.max_temperature_c; });
     json.end_object().key("counts").begin_object();
     for (const RecordCount& count : counts) json.field(count.kind, count.lines);
-    return json.end_object().field("digest", digest).end_object().take();
+    std::string line = json.end_object().take();
+    digest.add(line);
+    return line.append(kDigestKey).append(digest.text()).append("\"}");
 }
 
 const char* record_name(PauseEvent::Reason reason) {

@@ -27,21 +27,6 @@ std::string log_line(const LogEvent& event);
 /// Operations of one worker in one iteration; `entries` all have the same worker.
 std::string op_line(std::int64_t iteration, std::int64_t start_ns, const std::vector<TimelineEntry>& entries);
 
-struct RecordCount {
-    const char* kind;
-    std::int64_t lines;
-};
-std::string footer_line(const RunFooter& footer, const std::vector<RecordCount>& counts, const std::string& digest);
-
-/// Names in the record of what is a number elsewhere.
-const char* record_name(PauseEvent::Reason reason);
-const char* record_name(LogEvent::Severity severity);
-const char* record_name(Schedule schedule);
-const char* record_name(Recompute recompute);
-/// "forward", "send_activation", ...; by scenarios::Op.
-const char* op_name(std::uint8_t op);
-inline constexpr int kOpKinds = 12;
-
 /// Digest of the lines of a record but `provenance` and `footer`, each with its newline: FNV-1a, 64 bits. It finds
 /// damage, it does not protect against forgery.
 class RecordDigest {
@@ -58,5 +43,23 @@ class RecordDigest {
   private:
     std::uint64_t state_ = 0xcbf29ce484222325u;
 };
+
+struct RecordCount {
+    const char* kind;
+    std::int64_t lines;
+};
+/// The footer ends with the digest of all lines before it and of its own text up to the digest.
+std::string footer_line(const RunFooter& footer, const std::vector<RecordCount>& counts, RecordDigest digest);
+/// What stands between the digested text of a footer and its digest.
+inline constexpr std::string_view kDigestKey = R"(,"digest":")";
+
+/// Names in the record of what is a number elsewhere.
+const char* record_name(PauseEvent::Reason reason);
+const char* record_name(LogEvent::Severity severity);
+const char* record_name(Schedule schedule);
+const char* record_name(Recompute recompute);
+/// "forward", "send_activation", ...; by scenarios::Op.
+const char* op_name(std::uint8_t op);
+inline constexpr int kOpKinds = 12;
 
 }  // namespace headway::scenarios

@@ -81,6 +81,7 @@ class RecordReader::Impl {
             return damaged(lines_ + 1, error.what());
         }
         if (!std::holds_alternative<ParsedOps>(parsed)) flush_ops(sink);
+        if (kind == "footer") digest_.add(text.substr(0, text.rfind(kDigestKey)));
         std::visit([&](auto& what) { deliver(what, sink); }, parsed);
         if (state_ == RecordStatus::State::kDamaged) return;
         if (kind != "provenance" && kind != "footer") {

@@ -173,7 +173,7 @@ class RecordWriter::Impl {
         for (const auto& [kind, lines] : counts_) {
             if (kind != "provenance") counts.push_back({kind.c_str(), lines});
         }
-        add("footer", footer_line(footer, counts, digest_.text()));
+        add("footer", footer_line(footer, counts, digest_));
         flush();
         ended_ = true;
         file_.reset();
