@@ -16,7 +16,7 @@ enum class Path { kAutomatic, kLongestPath, kFlows, kFlowsUnfolded };
 struct SimulationOptions {
   Path path = Path::kAutomatic;
   bool memo = true;                    ///< remember quiescent iterations
-  bool operations = false;             ///< report operations of every iteration
+  bool operations = false;             ///< report operations of every iteration, every replica simulated
 };
 
 /// The seam on SimGrid. One instance at a time in a process, since SimGrid has one engine (Path::kLongestPath needs none).

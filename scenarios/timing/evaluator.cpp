@@ -327,23 +327,31 @@ std::vector<TimelineEntry> Evaluator::Impl::timeline(const StepTimes& times) {
     const IterationGraph iteration = iteration_graph(layout_, tied_embedding_, all, micro_batches_);
     const TaskGraph& graph = iteration.graph;
     const std::vector<std::int64_t> durations = task_durations(graph, layout_, micro_batches_, times);
-    std::vector<std::int64_t> ends(durations.size());
-    std::vector<TimelineEntry> entries;
+    std::vector<std::pair<std::int64_t, std::int64_t>> spans(durations.size());
     for (std::int32_t i = 0; i < graph.size(); ++i) {
         std::int64_t start = 0;
-        for (const std::int32_t p : graph.predecessors(i)) start = std::max(start, ends[static_cast<std::size_t>(p)]);
-        const std::int64_t duration = durations[static_cast<std::size_t>(i)];
-        ends[static_cast<std::size_t>(i)] = start + duration;
+        for (const std::int32_t p : graph.predecessors(i)) start = std::max(start, spans[static_cast<std::size_t>(p)].second);
+        spans[static_cast<std::size_t>(i)] = {start, start + durations[static_cast<std::size_t>(i)]};
+    }
+    return timeline_of(graph, layout_, spans);
+}
+
+std::vector<TimelineEntry> timeline_of(const TaskGraph& graph, const Layout& layout,
+                                       const std::vector<std::pair<std::int64_t, std::int64_t>>& spans) {
+    std::vector<TimelineEntry> entries;
+    for (std::int32_t i = 0; i < graph.size(); ++i) {
+        const auto [start, end] = spans.at(static_cast<std::size_t>(i));
+        const std::int64_t duration = end - start;
         const Task& task = graph.task(i);
         const bool delay = task.kind == TaskKind::kActivationDelay || task.kind == TaskKind::kGradientDelay;
         if (task.kind == TaskKind::kJoin || (duration == 0 && (delay || !is_compute(task.kind)))) continue;
-        TimelineEntry entry{0, timeline_op(task.kind), task.chunk, task.micro_batch, start, start + duration};
-        for (int r = 0; r < static_cast<int>(replicas_); ++r) {
+        TimelineEntry entry{0, timeline_op(task.kind), task.chunk, task.micro_batch, start, end};
+        for (int r = 0; r < layout.data; ++r) {
             if (task.replica >= 0 && task.replica != r) continue;
-            entry.worker = r * static_cast<int>(stages_) + task.stage;
+            entry.worker = r * layout.pipeline + task.stage;
             entries.push_back(entry);
             if (task.kind != TaskKind::kReduceTied) continue;
-            entry.worker = r * static_cast<int>(stages_) + static_cast<int>(stages_) - 1;
+            entry.worker = r * layout.pipeline + layout.pipeline - 1;
             entries.push_back(entry);
         }
     }

@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <utility>
 #include <vector>
 
 #include "scenarios/language/plan.h"
@@ -34,6 +35,13 @@ struct TimelineEntry {
     std::int64_t start_ns = 0;  ///< from the start of the iteration
     std::int64_t end_ns = 0;
 };
+
+class TaskGraph;
+
+/// Operations of an iteration whose tasks (those of iteration_graph with all replicas) lasted from `first` to `second` [tasks],
+/// worker by worker in the order of their starts.
+std::vector<TimelineEntry> timeline_of(const TaskGraph& graph, const Layout& layout,
+                                       const std::vector<std::pair<std::int64_t, std::int64_t>>& spans);
 
 /// Compiles the programs of a plan once; evaluates them for many sets of durations. Rules of messages: message_mode in
 /// task_graph.h; rules of the end of an iteration: iteration_graph there. Not thread-safe.

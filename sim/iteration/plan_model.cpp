@@ -146,7 +146,7 @@ FlowExecutor& PlanModel::executor(const std::vector<int>& replicas) {
     return *executors_.emplace(replicas, std::move(folded)).first->second.executor;
 }
 
-Duration PlanModel::flows(const std::vector<std::pair<Duration, ClusterState>>& states, bool contention) {
+Duration PlanModel::flows(const std::vector<std::pair<Duration, ClusterState>>& states, bool contention, Spans* spans) {
     // Replicas are folded that are equal in every state.
     std::vector<StepTimes> times;
     std::vector<int> replicas;
@@ -156,6 +156,10 @@ Duration PlanModel::flows(const std::vector<std::pair<Duration, ClusterState>>& 
         std::vector<int> both;
         std::set_union(replicas.begin(), replicas.end(), now.begin(), now.end(), std::back_inserter(both));
         replicas = std::move(both);
+    }
+    if (spans != nullptr) {
+        replicas.resize(position(plan_.layout.data));
+        std::iota(replicas.begin(), replicas.end(), 0);
     }
     FlowExecutor& engine = executor(replicas);
     const std::vector<double>& healthy = executors_.at(replicas).healthy_capacity;
@@ -169,7 +173,7 @@ Duration PlanModel::flows(const std::vector<std::pair<Duration, ClusterState>>& 
         else
             changes.push_back({states[i].first.ns(), std::move(state)});
     }
-    const IterationOutcome outcome = engine.run(first, changes, contention ? &network_.get() : nullptr);
+    const IterationOutcome outcome = engine.run(first, changes, contention ? &network_.get() : nullptr, spans);
     ++flow_iterations_;
     contended_flows_ += outcome.contended_flows;
     return Duration::nanoseconds(outcome.duration_ns);
@@ -271,8 +275,12 @@ scenarios::HealthyShares PlanModel::healthy_shares() {
 
 Duration PlanModel::longest_path(const ClusterState& state) { return evaluator_.iteration_time(times_of(state)); }
 
-std::vector<scenarios::TimelineEntry> PlanModel::timeline(const ClusterState& state) {
-    return evaluator_.timeline(times_of(state));
+std::vector<scenarios::TimelineEntry> PlanModel::timeline(const std::vector<std::pair<Duration, ClusterState>>& states) {
+    Spans spans;
+    flows(states, uses_flows(), &spans);
+    std::vector<int> all(position(plan_.layout.data));
+    std::iota(all.begin(), all.end(), 0);
+    return scenarios::timeline_of(executor(all).graph(), plan_.layout, spans);
 }
 
 }  // namespace headway::sim

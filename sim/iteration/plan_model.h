@@ -65,8 +65,8 @@ class PlanModel {
     IterationTimes changing(const std::vector<std::pair<Duration, ClusterState>>& states);
     /// Without contention, whatever the path.
     Duration longest_path(const ClusterState& state);
-    /// Operations of an iteration without contention.
-    std::vector<scenarios::TimelineEntry> timeline(const ClusterState& state);
+    /// Operations of the iteration that `changing` would make of these states, every replica simulated.
+    std::vector<scenarios::TimelineEntry> timeline(const std::vector<std::pair<Duration, ClusterState>>& states);
 
     /// Durations of the pieces with every link's state put in.
     scenarios::StepTimes times_of(const ClusterState& state) const;
@@ -116,7 +116,9 @@ class PlanModel {
     bool uplinks_may_contend(const std::vector<double>& capacity) const;
     std::vector<int> representatives(const scenarios::StepTimes& times, const std::vector<double>& capacity) const;
     FlowExecutor& executor(const std::vector<int>& replicas);
-    Duration flows(const std::vector<std::pair<Duration, ClusterState>>& states, bool contention);
+    using Spans = std::vector<std::pair<std::int64_t, std::int64_t>>;
+    /// With `spans` of the tasks of all replicas, which are then all simulated.
+    Duration flows(const std::vector<std::pair<Duration, ClusterState>>& states, bool contention, Spans* spans = nullptr);
     Duration flows_of(const ClusterState& state, const scenarios::StepTimes& times);
     Key key_of(const scenarios::StepTimes& times, const std::vector<double>& capacity) const;
     bool uses_flows() const { return options_.path != Path::kLongestPath && has_flows_; }

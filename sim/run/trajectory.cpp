@@ -265,6 +265,7 @@ IterationTimes Trajectory::compute(Prepared& prepared, const std::vector<double>
     ClusterState state = base;
     draw(state, prepared.model->plan(), drawn_);
     const bool drawn = environment_.jitter_spread > 0.0 || environment_.sequence_spread > 0.0;
+    last_states_ = {{Duration(), state}};
     const auto steady = [&] { return prepared.model->steady(state, drawn ? &base : nullptr); };
     IterationTimes times = steady();
     if (environment_until_ >= now_ + times.duration) return times;
@@ -289,10 +290,12 @@ IterationTimes Trajectory::compute(Prepared& prepared, const std::vector<double>
             const Environment mean = mean_environment(timeline_, now_, end);
             ClusterState averaged = state_with(mean, thermal_pace);
             draw(averaged, prepared.model->plan(), drawn_);
+            last_states_ = {{Duration(), averaged}};
             return prepared.model->steady(averaged, drawn ? &averaged : nullptr);
         }
         if (!added) return times;
         times = prepared.model->changing(states);
+        last_states_ = states;
     }
 }
 
@@ -359,7 +362,7 @@ void Trajectory::report(Prepared& prepared, const IterationTimes& times, Duratio
         reporter_.sink()->iteration(event);
         if (options_.operations && reporter_.sink()->wants_operations())
             reporter_.sink()->operations(event.index, event.start_ns,
-                                         prepared.model->timeline(state_with(environment_, thermal_pace)));
+                                         prepared.model->timeline(last_states_));
     }
     track_lingering(thermal_pace);
     ++completed_;

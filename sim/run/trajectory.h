@@ -104,6 +104,7 @@ class Trajectory {
     Duration environment_since_;
     std::vector<double> busy_;                  ///< [GPUs] below 0: not in the job
     Duration last_duration_;
+    std::vector<std::pair<Duration, ClusterState>> last_states_;   ///< during the last iteration
     std::int64_t drawn_ = 0;                    ///< iterations executed, repeated ones too: index of the random streams
     std::int64_t completed_ = 0;
     std::int64_t furthest_ = 0;

@@ -351,6 +351,33 @@ TEST(SimulatedCluster, APlanThatDoesNotFitIsRefusedBeforeAnythingRuns) {
     }
 }
 
+TEST(SimulatedCluster, OperationsLieWithinTheirIterationAndEndWithIt) {
+    class Operations final : public scenarios::RunSink {
+      public:
+        void iteration(const scenarios::IterationEvent& e) override { duration = e.duration_ns; }
+        void operations(std::int64_t, std::int64_t, const std::vector<scenarios::TimelineEntry>& entries) override {
+            ++count;
+            std::int64_t last = 0;
+            for (const scenarios::TimelineEntry& entry : entries) {
+                EXPECT_GE(entry.start_ns, 0);
+                EXPECT_LE(entry.end_ns, duration);
+                last = std::max(last, entry.end_ns);
+            }
+            EXPECT_EQ(last, duration);
+        }
+        std::int64_t duration = 0;
+        int count = 0;
+    } sink;
+    SimulationOptions options;
+    options.operations = true;
+    SimulatedCluster cluster(scenario_with("[{start: 3 s, duration: 4 s, link_bandwidth: {rack_uplink: 0, factor: 0.05}},"
+                                           " {start: 1 s, duration: 5 s, co_tenant: {gpu: 2, compute_share: 0.4}}]",
+                                           "{iterations: 20}"),
+                             &sink, options);
+    cluster.run(cluster.facts().initial_plan, 20);
+    EXPECT_EQ(sink.count, 20);
+}
+
 std::int64_t resident_kib() {
     std::ifstream status("/proc/self/status");
     for (std::string line; std::getline(status, line);)
