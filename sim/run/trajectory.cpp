@@ -18,6 +18,7 @@ namespace {
 
 constexpr std::size_t kPreparedPlans = 4;
 constexpr int kExactChanges = 8;         // more than that within one iteration are averaged over it
+constexpr int kAveragedChanges = 1000;   // and these are looked at
 
 std::size_t at_index(int i) { return static_cast<std::size_t>(i); }
 
@@ -237,8 +238,12 @@ void average_into(std::vector<double>& sum, const std::vector<double>& values, d
     for (std::size_t i = 0; i < values.size(); ++i) sum[i] += values[i] * weight;
 }
 
-/// Time-weighted mean of environments, for iterations in which more changes than are followed one by one.
+/// Time-weighted mean of environments, for iterations in which more changes than are followed one by one. Of very many (a link
+/// that flaps every millisecond) the first ones stand for all.
 Environment mean_environment(const Timeline& timeline, Duration start, Duration end) {
+    Duration covered = start;
+    for (int changes = 0; covered < end && changes < kAveragedChanges; ++changes) covered = timeline.next_change(covered);
+    end = std::min(end, covered);
     Environment mean = timeline.environment(start);
     for (auto* values : {&mean.compute_share, &mean.memory_share, &mean.fabric_factor, &mean.node_network, &mean.nic_factor,
                          &mean.uplink_factor})
