@@ -11,7 +11,8 @@ namespace headway::sim {
 
 /// How an iteration is computed. `kAutomatic` is what everybody uses; the others exist for tests and benchmarks, which keep
 /// them in agreement.
-enum class Path { kAutomatic, kLongestPath, kFlows, kFlowsUnfolded };
+/// kFlowsReference is kFlowsUnfolded with every message and ring in SimGrid, whether it shares a link or not.
+enum class Path { kAutomatic, kLongestPath, kFlows, kFlowsUnfolded, kFlowsReference };
 
 struct SimulationOptions {
   Path path = Path::kAutomatic;

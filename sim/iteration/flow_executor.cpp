@@ -72,6 +72,7 @@ class FlowExecutor::Impl final : public FlowNetwork::Client {
 
     const scenarios::TaskGraph& graph() const { return graph_.graph; }
     const std::vector<int>& replicas() const { return replicas_; }
+    void hand_over_everything(bool everything) { everything_ = everything; }
 
     IterationOutcome run(const IterationState& state, const std::vector<IterationChange>& changes, FlowNetwork* network,
                          std::vector<std::pair<std::int64_t, std::int64_t>>* times) {
@@ -285,7 +286,10 @@ class FlowExecutor::Impl final : public FlowNetwork::Client {
             load_[link] += rate;
             crowded = crowded || load_[link] > capacity_[link] * kOverload;
         }
-        if (crowded && network_ != nullptr) {
+        if (network_ != nullptr && everything_) {
+            hand_over(id, now);
+            --contended_;
+        } else if (crowded && network_ != nullptr) {
             for (int l = 0; l < route.count; ++l) {
                 const std::size_t link = index(route.links[static_cast<std::size_t>(l)]);
                 if (load_[link] > capacity_[link] * kOverload) hand_over_all(link, now);
@@ -413,6 +417,7 @@ class FlowExecutor::Impl final : public FlowNetwork::Client {
     std::int32_t finished_ = 0;
     std::int64_t last_end_ = 0;
     int contended_ = 0;
+    bool everything_ = false;
 
     std::vector<Flow> flows_;
     std::vector<std::int32_t> free_flows_;
@@ -430,6 +435,7 @@ FlowExecutor& FlowExecutor::operator=(FlowExecutor&&) noexcept = default;
 
 const scenarios::TaskGraph& FlowExecutor::graph() const { return impl_->graph(); }
 const std::vector<int>& FlowExecutor::replicas() const { return impl_->replicas(); }
+void FlowExecutor::hand_over_everything(bool everything) { impl_->hand_over_everything(everything); }
 IterationOutcome FlowExecutor::run(const IterationState& state, const std::vector<IterationChange>& changes,
                                    FlowNetwork* network, std::vector<std::pair<std::int64_t, std::int64_t>>* times) {
     return impl_->run(state, changes, network, times);

@@ -73,6 +73,9 @@ class FlowExecutor {
     IterationOutcome run(const IterationState& state, const std::vector<IterationChange>& changes, FlowNetwork* network,
                          std::vector<std::pair<std::int64_t, std::int64_t>>* times = nullptr);
 
+    /// The plain reference, for tests and benchmarks: every flow is the network's from its start, alone or not.
+    void hand_over_everything(bool everything);
+
   private:
     class Impl;
     std::unique_ptr<Impl> impl_;

@@ -71,7 +71,8 @@ std::vector<int> PlanModel::representatives(const StepTimes& times, const std::v
     const Layout& layout = plan_.layout;
     std::vector<int> all(position(layout.data));
     std::iota(all.begin(), all.end(), 0);
-    if (options_.path == Path::kFlowsUnfolded || !times.micro_batch_factor.empty()) return all;
+    if (options_.path == Path::kFlowsUnfolded || options_.path == Path::kFlowsReference || !times.micro_batch_factor.empty())
+        return all;
     if (options_.path == Path::kAutomatic && uplinks_may_contend(capacity)) return all;
     const std::size_t cells = position(layout.pipeline * layout.virtual_pipeline);
     std::set<std::vector<std::uint64_t>> seen;
@@ -143,6 +144,7 @@ FlowExecutor& PlanModel::executor(const std::vector<int>& replicas) {
     folded.executor = std::make_unique<FlowExecutor>(
         scenarios::iteration_graph(layout, tied_embedding_, replicas, micro_batches),
         layout, replicas, std::move(tables), topology_.links());
+    folded.executor->hand_over_everything(options_.path == Path::kFlowsReference);
     return *executors_.emplace(replicas, std::move(folded)).first->second.executor;
 }
 

@@ -73,6 +73,9 @@ bool print_ratios() {
     kept &= promise("1,024 GPUs: compiled over walking the task graph of the iteration", 20.0,
                     [&] { return timeline_seconds(large) / iteration_seconds(large, true, true); });
     using sim::Path;
+    kept &= promise("1,024 GPUs that share links: flows handed over when they share over all in SimGrid", 1.2, [] {
+        return simulated_seconds(Path::kFlowsReference, true) / simulated_seconds(Path::kFlowsUnfolded, true);
+    });
     kept &= promise("1,024 GPUs that share links: equal replicas folded over every replica simulated", 3.0, [] {
         return simulated_seconds(Path::kFlowsUnfolded, false) / simulated_seconds(Path::kFlows, false);
     });

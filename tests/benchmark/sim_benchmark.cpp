@@ -25,6 +25,11 @@ void flows_1024_gpus_all_different_overlapped(benchmark::State& state) {
 }
 BENCHMARK(flows_1024_gpus_all_different_overlapped)->Unit(benchmark::kMillisecond);
 
+void flows_1024_gpus_all_different_every_flow_in_simgrid(benchmark::State& state) {
+    simulate(state, sim::Path::kFlowsReference, true, true);
+}
+BENCHMARK(flows_1024_gpus_all_different_every_flow_in_simgrid)->Unit(benchmark::kMillisecond);
+
 void flows_1024_gpus_replicas_folded(benchmark::State& state) {
     simulate(state, sim::Path::kFlows, true, false);
 }
