@@ -8,6 +8,7 @@
 namespace headway::sim {
 namespace {
 
+constexpr double kUsualSwing = 0.002;    // of the pace of a GPU that a warm facility slows down anyway
 constexpr double kWeightGrid = 256.0;  // paces, so that weights can be used again while clocks drift
 
 constexpr std::size_t kPartsOfIteration = 8;  // further ones are left to the first
@@ -36,7 +37,12 @@ void Trajectory::track_lingering(const std::vector<double>& thermal_pace) {
             lingering_.insert(index);
         } else if (lingering_.count(index) > 0) {
             const std::vector<int> gpus = timeline_.gpus_of(index);
-            if (std::all_of(gpus.begin(), gpus.end(), [&](int gpu) { return thermal_pace[cause_index(gpu)] >= 1.0; }))
+            const std::vector<double>& healthy = prepared_.front().second.pace;
+            const auto recovered = [&](int gpu) {
+                const double usual = healthy[cause_index(gpu)];
+                return thermal_pace[cause_index(gpu)] >= (usual < 1.0 ? usual - kUsualSwing : 1.0);
+            };
+            if (std::all_of(gpus.begin(), gpus.end(), recovered))
                 lingering_.erase(index);
         }
     }
@@ -88,7 +94,8 @@ void Trajectory::attribute(Prepared& prepared, const IterationTimes& times, Dura
             [&](int cause) {
                 std::vector<double> pace = rough;
                 if (cause >= 0 && Timeline::thermal(scenario_.disturbances[cause_index(cause)].cause))
-                    for (const int gpu : timeline_.gpus_of(cause)) pace[cause_index(gpu)] = 1.0;
+                    for (const int gpu : timeline_.gpus_of(cause))
+                        pace[cause_index(gpu)] = std::max(pace[cause_index(gpu)], prepared.pace[cause_index(gpu)]);
                 return time_at(part.at, cause < 0 ? std::vector<int>{} : std::vector<int>{cause}, pace);
             },
             costs_ns);

@@ -12,7 +12,8 @@ namespace headway::sim {
 struct Outage {
     std::vector<int> gpus;
     int node = 0;
-    int disturbance = -1;      ///< that took it; -1: it shut itself down
+    int disturbance = -1;      ///< that took it or made it too hot; -1: none did
+    bool by_heat = false;      ///< it shut itself down
     Duration noticed;
     Duration repaired;         ///< when the part itself is back
     std::string what;          ///< "node 17", "GPU 5"

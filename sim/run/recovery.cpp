@@ -9,9 +9,18 @@
 namespace headway::sim {
 namespace {
 
-std::string seconds_text(Duration d) {
+constexpr std::size_t kOutagesTold = 3;
+
+/// As reports write it: "1 h 30 min", "3 min 49 s", "90 s", "5.2 s".
+std::string pause_text(Duration d) {
     const double value = d.s();
-    if (value >= 10.0 || value == std::floor(value)) return std::to_string(static_cast<long long>(std::llround(value))) + " s";
+    const auto whole = static_cast<long long>(std::llround(value));
+    const auto pair = [](long long large, const char* unit, long long small, const char* small_unit) {
+        return std::to_string(large) + unit + (small > 0 ? (small < 10 ? " 0" : " ") + std::to_string(small) + small_unit : "");
+    };
+    if (whole >= 3600) return pair(whole / 3600, " h", whole % 3600 / 60, " min");
+    if (whole >= 100) return pair(whole / 60, " min", whole % 60, " s");
+    if (value >= 10.0 || value == std::floor(value)) return std::to_string(whole) + " s";
     const std::string text = std::to_string(value);
     return text.substr(0, text.find('.') + 2) + " s";
 }
@@ -56,19 +65,46 @@ void Trajectory::take_losses(const scenarios::Plan& plan, Duration until, Durati
     }
 }
 
+/// The cause that began last of those that heat a GPU; -1 where none does.
+int Trajectory::heats(int gpu, Duration at) const {
+    int latest = -1;
+    for (std::size_t i = 0; i < scenario_.disturbances.size(); ++i) {
+        const scenarios::Disturbance& d = scenario_.disturbances[i];
+        const int index = static_cast<int>(i);
+        if (!Timeline::thermal(d.cause) || d.start > at) continue;
+        if (const auto end = timeline_.end_of(index); end && *end <= at && lingering_.count(index) == 0) continue;
+        const std::vector<int> gpus = timeline_.gpus_of(index);
+        if (std::find(gpus.begin(), gpus.end(), gpu) == gpus.end()) continue;
+        if (latest < 0 || d.start >= scenario_.disturbances[static_cast<std::size_t>(latest)].start) latest = index;
+    }
+    return latest;
+}
+
+/// A run with an end stands still no longer than that.
+Duration Trajectory::until_the_end(Duration time) const {
+    return scenario_.run.time ? std::min(time, std::max(now_, *scenario_.run.time)) : time;
+}
+
 void Trajectory::absorb(const Outage& outage) { outages_.push_back(outage); }
 
 void Trajectory::lose(const scenarios::Plan& plan, Duration at, const std::vector<int>& shut_down) {
     broken_off_ = now_;
     lost_at_ = at;
-    const Duration noticed = at + scenario_.job.checkpoint.detection;
-    for (const int gpu : shut_down) {
+    const Duration noticed = until_the_end(at + scenario_.job.checkpoint.detection);
+    // What shuts down in one node is one outage: a spare node takes the place of all of it.
+    for (std::size_t i = 0; i < shut_down.size();) {
         Outage outage;
-        outage.gpus = {gpu};
-        outage.node = topology_.node_of_gpu(gpu);
+        outage.node = topology_.node_of_gpu(shut_down[i]);
+        outage.disturbance = heats(shut_down[i], at);
+        outage.by_heat = true;
+        for (; i < shut_down.size() && topology_.node_of_gpu(shut_down[i]) == outage.node; ++i) {
+            outage.what += (outage.what.empty() ? "" : ", ") + std::to_string(shut_down[i]);
+            outage.gpus.push_back(shut_down[i]);
+        }
         outage.noticed = noticed;
         outage.repaired = noticed + scenario_.cluster.facility.gpu_repair;
-        outage.what = "GPU " + std::to_string(gpu) + " (node " + std::to_string(outage.node) + ", shut down by heat)";
+        outage.what = (outage.gpus.size() > 1 ? "GPUs " : "GPU ") + outage.what + " (node " + std::to_string(outage.node) +
+                      ", shut down by heat)";
         absorb(outage);
     }
     take_losses(plan, noticed, noticed);
@@ -94,19 +130,24 @@ policies::RecoveryOutcome Trajectory::recover(policies::Recovery choice) {
         for (; replaced < outages_.size(); ++replaced) {
             const Outage& outage = outages_[replaced];
             const Facility::Replacement replacement = facility_.replace(outage, std::max(noticed, outage.noticed));
-            const std::string waited = seconds_text(replacement.at - noticed);
-            what += (what.empty() ? "" : "; ") + outage.what + " lost in iteration " + std::to_string(completed_) + ": " +
-                    (replacement.spare ? "waited " + waited + " for a spare node to join"
-                                       : "no spare node, so the job stood still for " + waited + " until it was repaired");
+            const std::string waited = pause_text(replacement.at - noticed);
+            const bool comes = until_the_end(replacement.at) == replacement.at;
             ready = std::max(ready, replacement.at);
-            reporter_.loss_ends(outage.disturbance, replacement.at);
+            if (!outage.by_heat) reporter_.loss_ends(outage.disturbance, replacement.at);
+            if (replaced >= kOutagesTold) continue;
+            what += (what.empty() ? "" : "; ") + outage.what + " lost in iteration " + std::to_string(completed_) + ": " +
+                    (comes ? replacement.spare ? "waited " + waited + " for a spare node to join"
+                                               : "no spare node, so the job stood still for " + waited + " until it was repaired"
+                           : std::string(replacement.spare ? "a spare node would have joined" : "no spare node, and it would have been repaired") +
+                                 " after " + waited + ", but the run ended first");
         }
         const std::optional<Duration> next = next_loss(plan, ready + prepared.checkpoint.restart);
         if (!next) break;
         ready = std::max(ready, *next + checkpointing.detection);
         take_losses(plan, *next, *next + checkpointing.detection);
     }
-    const Duration end = ready + prepared.checkpoint.restart;
+    const Duration end = until_the_end(ready + prepared.checkpoint.restart);
+    if (outages_.size() > kOutagesTold) what += "; and " + std::to_string(outages_.size() - kOutagesTold) + " more";
 
     // Back to the last checkpoint that was safe when the first part was lost.
     while (checkpoints_.size() > 1 && checkpoints_.back().durable > lost_at_) checkpoints_.pop_back();
@@ -114,9 +155,14 @@ policies::RecoveryOutcome Trajectory::recover(policies::Recovery choice) {
     outcome.pause = end - noticed;
     outcome.iterations_lost = static_cast<int>(completed_ - checkpoints_.back().iteration);
     outcome.plan = plan;
-    what += "; restart and loading the checkpoint of iteration " + std::to_string(checkpoints_.back().iteration) + " took " +
-            seconds_text(prepared.checkpoint.restart) + "; " + iterations_text(outcome.iterations_lost) + " to be trained again";
+    if (until_the_end(ready) == ready)
+        what += "; restart and loading the checkpoint of iteration " + std::to_string(checkpoints_.back().iteration) + " took " +
+                pause_text(end - ready);
+    what += "; " + iterations_text(outcome.iterations_lost) + " to be trained again";
 
+    ++vain_recoveries_;
+    if (ended() && (!scenario_.run.time || end < *scenario_.run.time))
+        what += "; the run ends here: one loss after the other undid what was trained between them";
     refresh_environment();
     fleet_.cool(environment_.surroundings, end - noticed);
     for (const Outage& outage : outages_)

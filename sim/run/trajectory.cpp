@@ -11,12 +11,19 @@
 #include "scenarios/language/config_error.h"
 #include "scenarios/language/random.h"
 #include "scenarios/language/strategy.h"
+#include "scenarios/language/value_text.h"
 #include "sim/run/time_shares.h"
 
 namespace headway::sim {
 namespace {
 
 constexpr std::size_t kPreparedPlans = 4;
+constexpr int kHealthyPasses = 4;
+constexpr int kMostSamples = 64;
+constexpr double kGoldenRatio = 0.6180339887498949;
+constexpr double kSlowestPace = 1e-6;    // of causes that come together: an iteration stays within what a clock counts
+constexpr int kVainRecoveries = 10;      // in a row, without a new iteration: then the run ends
+const Duration kLongestRun = Duration::seconds(100.0 * 365 * 86400);
 constexpr int kExactChanges = 8;         // more than that within one iteration are averaged over it
 constexpr int kAveragedChanges = 1000;   // and these are looked at
 
@@ -55,12 +62,16 @@ Trajectory::Trajectory(const scenarios::Scenario& scenario, scenarios::RunSink* 
         throw scenarios::ConfigError(message);
     }
     healthy_environment_ = timeline_.healthy();
-    healthy_iteration_ = prepare(facts_.initial_plan).healthy.duration;
+    const Prepared& initial = prepare(facts_.initial_plan);
+    if (initial.shuts_down >= 0) {
+        const scenarios::GpuType& gpu = scenario.cluster.gpu_type(initial.shuts_down);
+        throw scenarios::ConfigError("cluster.facility.inlet: " + scenarios::format_value(scenario.cluster.facility.inlet) +
+                                     " is not allowed (GPU " + std::to_string(initial.shuts_down) + ", " + gpu.name +
+                                     ", reaches its shutdown temperature of " + scenarios::format_value(gpu.thermal.shutdown) +
+                                     " under this job)");
+    }
+    healthy_iteration_ = initial.healthy.duration;
     start(scenario.seed);
-}
-
-ClusterState Trajectory::healthy_state() const {
-    return {std::vector<scenarios::GpuPace>(healthy_environment_.compute_share.size()), healthy_environment_, {}};
 }
 
 std::vector<double> Trajectory::busy_of(const scenarios::Plan& plan, const IterationTimes& times) const {
@@ -84,11 +95,20 @@ Trajectory::Prepared& Trajectory::prepare(const scenarios::Plan& plan) {
     prepared.model = std::make_unique<PlanModel>(
         scenario_.cluster, topology_, network_, plan, scenarios::iteration_costs(scenario_.job, scenario_.cluster, plan),
         scenario_.job.model.tied_embedding, options_, scenario_.job.measured);
-    const ClusterState healthy = healthy_state();
-    prepared.healthy = prepared.model->steady(healthy);
+    // Heat depends on the load and the load on how long an iteration takes: a few passes where the air is warm, one elsewhere.
+    prepared.pace.assign(at_index(scenario_.cluster.gpus()), 1.0);
+    prepared.healthy = prepared.model->steady(state_with(healthy_environment_, prepared.pace));
+    prepared.busy = busy_of(plan, prepared.healthy);
+    for (int pass = 0; pass < kHealthyPasses; ++pass) {
+        Fleet::HealthyPace found = fleet_.healthy_pace(healthy_environment_.surroundings, prepared.busy);
+        prepared.shuts_down = found.shuts_down;
+        if (found.pace == prepared.pace) break;
+        prepared.pace = std::move(found.pace);
+        prepared.healthy = prepared.model->steady(state_with(healthy_environment_, prepared.pace));
+        prepared.busy = busy_of(plan, prepared.healthy);
+    }
     prepared.shares = shares_of_healthy(*prepared.model, prepared.healthy);
     prepared.checkpoint = scenarios::checkpoint_costs(scenario_.job, scenario_.cluster, plan);
-    prepared.busy = busy_of(plan, prepared.healthy);
     for (const scenarios::StageMemory& stage : scenarios::stage_memory(scenario_.job, plan))
         prepared.memory.push_back(stage.total().count());
     if (prepared_.size() >= kPreparedPlans) prepared_.pop_back();
@@ -109,6 +129,7 @@ void Trajectory::start(std::uint64_t seed) {
     attribution_.clear();
     last_duration_ = initial.healthy.duration;
     drawn_ = completed_ = furthest_ = 0;
+    vain_recoveries_ = 0;
     checkpoints_ = {{0, Duration()}};
     last_save_ = Duration();
     next_loss_ = 0;
@@ -127,6 +148,7 @@ void Trajectory::start(std::uint64_t seed) {
 }
 
 bool Trajectory::ended() const {
+    if (vain_recoveries_ >= kVainRecoveries || now_ >= kLongestRun) return true;
     return scenario_.run.time ? now_ >= *scenario_.run.time : completed_ >= scenario_.run.iterations;
 }
 
@@ -200,8 +222,8 @@ ClusterState Trajectory::state_with(const Environment& environment, const std::v
     state.paces.resize(thermal_pace.size());
     for (std::size_t gpu = 0; gpu < thermal_pace.size(); ++gpu) {
         scenarios::GpuPace& pace = state.paces[gpu];
-        pace.compute = thermal_pace[gpu] * environment.compute_share[gpu];
-        pace.memory = environment.memory_share[gpu];
+        pace.compute = std::max(kSlowestPace, thermal_pace[gpu] * environment.compute_share[gpu]);
+        pace.memory = std::max(kSlowestPace, environment.memory_share[gpu]);
         pace.fabric = environment.fabric_factor[at_index(topology_.node_of_gpu(static_cast<int>(gpu)))];
     }
     return state;
@@ -248,10 +270,19 @@ Environment mean_environment(const Timeline& timeline, Duration start, Duration 
     for (auto* values : {&mean.compute_share, &mean.memory_share, &mean.fabric_factor, &mean.node_network, &mean.nic_factor,
                          &mean.uplink_factor})
         std::fill(values->begin(), values->end(), 0.0);
-    for (Duration at = start; at < end;) {
-        const Duration next = std::min(end, timeline.next_change(at));
+    int changes = 0;
+    for (Duration at = start; at < end && changes <= kMostSamples; at = timeline.next_change(at)) ++changes;
+    // A link that flaps faster still is sampled, at moments that keep no beat with it.
+    const bool sampled = changes > kMostSamples;
+    const auto moment = [&](int i) {
+        const double shift = i * kGoldenRatio;
+        return start + (end - start).scaled((i + shift - std::floor(shift)) / kMostSamples);
+    };
+    int sample = 0;
+    for (Duration at = sampled ? moment(0) : start; at < end;) {
+        const Duration next = !sampled ? std::min(end, timeline.next_change(at)) : ++sample < kMostSamples ? moment(sample) : end;
         const Environment now = timeline.environment(at);
-        const double weight = (next - at) / (end - start);
+        const double weight = sampled ? 1.0 / kMostSamples : (next - at) / (end - start);
         average_into(mean.compute_share, now.compute_share, weight);
         average_into(mean.memory_share, now.memory_share, weight);
         average_into(mean.fabric_factor, now.fabric_factor, weight);
@@ -371,6 +402,7 @@ void Trajectory::report(Prepared& prepared, const IterationTimes& times, Duratio
     }
     track_lingering(thermal_pace);
     ++completed_;
+    if (completed_ > furthest_) vain_recoveries_ = 0;
     furthest_ = std::max(furthest_, completed_);
 }
 

@@ -45,6 +45,8 @@ class Trajectory {
         scenarios::TimeShares shares;
         scenarios::CheckpointCosts checkpoint;
         std::vector<double> busy;               ///< [GPUs] of the healthy iteration
+        std::vector<double> pace;               ///< [GPUs] that heat leaves in it, in the facility's own air
+        int shuts_down = -1;                    ///< GPU that is too hot even in it
         std::vector<std::int64_t> memory;       ///< [pipeline] bytes
     };
     struct Checkpoint {
@@ -56,7 +58,6 @@ class Trajectory {
     Prepared& prepare(const scenarios::Plan& plan);
     void check_plan(const scenarios::Plan& plan) const;
     std::vector<double> busy_of(const scenarios::Plan& plan, const IterationTimes& times) const;
-    ClusterState healthy_state() const;
 
     Step train_one(Prepared& prepared, MeasurementAverage& average);
     void refresh_environment();
@@ -79,6 +80,8 @@ class Trajectory {
     void lose(const scenarios::Plan& plan, Duration at, const std::vector<int>& shut_down);
     void take_losses(const scenarios::Plan& plan, Duration until, Duration noticed);
     void absorb(const Outage& outage);
+    int heats(int gpu, Duration at) const;
+    Duration until_the_end(Duration time) const;
     bool ended() const;
 
     scenarios::Scenario scenario_;
@@ -108,6 +111,7 @@ class Trajectory {
     std::int64_t drawn_ = 0;                    ///< iterations executed, repeated ones too: index of the random streams
     std::int64_t completed_ = 0;
     std::int64_t furthest_ = 0;
+    int vain_recoveries_ = 0;                   ///< since the last iteration that was new
     std::vector<Checkpoint> checkpoints_;       ///< latest last
     Duration last_save_;
     std::size_t next_loss_ = 0;                 ///< index into the timeline's losses

@@ -4,20 +4,34 @@
 #include <cmath>
 #include <map>
 #include <string>
+#include <tuple>
 #include <utility>
 
 namespace headway::sim {
 namespace {
 
 constexpr double kBusyGrid = 32.0;
-constexpr double kLongestStep = 1.0;  // s
+constexpr double kLongestStep = 1.0;       // s
+constexpr double kLongestFollowed = 1800.0;  // s of one iteration; by then heat is level or swings as it will go on swinging
+constexpr int kWarmUpSteps = 1800;         // of a second
+constexpr int kMeanSteps = 120;            // at the end of it, over which a swinging clock is averaged
 
 /// Slots that sat 10 K warmer than the others in every 8-GPU node that was measured.
 bool is_hot_slot(int slot) { return slot == 0 || slot == 3 || slot == 4 || slot == 7; }
 
 double busy_on_grid(double busy) { return busy < 0.0 ? -1.0 : std::round(std::min(1.0, busy) * kBusyGrid) / kBusyGrid; }
 
-int heat_steps(double seconds) { return std::max(1, static_cast<int>(std::ceil(seconds / kLongestStep))); }
+/// The steps in which an iteration is followed; what is left of a very long one is like its end.
+struct HeatSteps {
+    int count;
+    double seconds;  ///< of one step
+};
+
+HeatSteps heat_steps(scenarios::Duration duration) {
+    const double followed = std::min(duration.s(), kLongestFollowed);
+    const int count = std::max(1, static_cast<int>(std::ceil(followed / kLongestStep)));
+    return {count, followed / count};
+}
 
 }  // namespace
 
@@ -56,28 +70,79 @@ Fleet::Fleet(const scenarios::Cluster& cluster) : cluster_(cluster) {
 
 double Fleet::clock_of(std::size_t gpu, const GpuSurroundings& around) const { return model(gpu).clock(states_[gpu], around); }
 
-void Fleet::start(const std::vector<GpuSurroundings>& healthy, const std::vector<double>& busy) {
+Fleet::Level Fleet::level_of(std::size_t gpu, const GpuSurroundings& around, double share) const {
+    const GpuThermal& thermal = model(gpu);
+    Level level;
+    level.state = thermal.equilibrium({}, around, share);
+    level.clock = thermal.clock(level.state, around);
+    level.settled = thermal.settles(level.state, level.state, around);
+    if (level.settled) return level;
+    // A slowdown acts: no equilibrium, but what half an hour of load from rest ends in.
+    level.state = GpuThermalState{};
+    thermal.cool(level.state, around, 1e9);
+    level.clock = 0.0;
+    const GpuThermal::Step step = thermal.step(kLongestStep);
+    for (int i = 0; i < kWarmUpSteps; ++i) {
+        const double clock = thermal.advance(level.state, around, share, step);
+        level.shuts_down = level.shuts_down || thermal.shuts_down(level.state, around);
+        if (i >= kWarmUpSteps - kMeanSteps) level.clock += clock / kMeanSteps;
+    }
+    return level;
+}
+
+std::vector<Fleet::Level> Fleet::levels(const std::vector<GpuSurroundings>& around, const std::vector<double>& busy) const {
+    std::map<std::tuple<std::size_t, double, double, double, double>, Level> known;
+    std::vector<Level> result(states_.size());
+    for (std::size_t gpu = 0; gpu < states_.size(); ++gpu) {
+        const double share = busy_on_grid(busy[gpu]);
+        if (share < 0.0) continue;
+        const GpuSurroundings& here = around[gpu];
+        const auto [at, is_new] = known.try_emplace({model_of_[gpu], share, here.inlet_c, here.resistance_factor, here.power_limit_w});
+        if (is_new) at->second = level_of(gpu, here, share);
+        result[gpu] = at->second;
+    }
+    return result;
+}
+
+std::vector<double> Fleet::references(const std::vector<double>& busy) const {
     double busiest = 0.0;
     for (const double share : busy) busiest = std::max(busiest, busy_on_grid(share));
-    load_.assign(states_.size(), -1.0);
-    std::vector<double> reference_of_model(models_.size(), 0.0);
+    const GpuSurroundings nominal;
+    std::vector<double> of_model;
+    for (const GpuThermal& thermal : models_) of_model.push_back(thermal.clock(thermal.equilibrium({}, nominal, busiest), nominal));
+    std::vector<double> result;
+    for (const std::size_t at : model_of_) result.push_back(of_model[at]);
+    return result;
+}
+
+Fleet::HealthyPace Fleet::healthy_pace(const std::vector<GpuSurroundings>& healthy, const std::vector<double>& busy) const {
+    const std::vector<double> reference = references(busy);
+    const std::vector<Level> level = levels(healthy, busy);
+    HealthyPace result{std::vector<double>(states_.size(), 1.0), -1};
     for (std::size_t gpu = 0; gpu < states_.size(); ++gpu) {
-        double& reference = reference_of_model[model_of_[gpu]];
-        if (reference == 0.0) {
-            const GpuThermalState warm = model(gpu).equilibrium({}, healthy[gpu], busiest);
-            reference = model(gpu).clock(warm, healthy[gpu]);
-        }
-        reference_[gpu] = reference;
+        if (busy[gpu] < 0.0) continue;
+        result.pace[gpu] = std::min(1.0, level[gpu].clock / reference[gpu]);
+        if (level[gpu].shuts_down && result.shuts_down < 0) result.shuts_down = static_cast<int>(gpu);
+    }
+    return result;
+}
+
+void Fleet::start(const std::vector<GpuSurroundings>& healthy, const std::vector<double>& busy) {
+    reference_ = references(busy);
+    const std::vector<Level> level = levels(healthy, busy);
+    load_.assign(states_.size(), -1.0);
+    unsettled_ = 0;
+    for (std::size_t gpu = 0; gpu < states_.size(); ++gpu) {
         const double share = load_[gpu] = busy_on_grid(busy[gpu]);
-        states_[gpu] = GpuThermalState{};
+        settled_[gpu] = {true, healthy[gpu], share};
         if (share < 0.0) {
             replace(static_cast<int>(gpu), healthy[gpu]);
-        } else {
-            states_[gpu] = model(gpu).equilibrium({}, healthy[gpu], share);
+            continue;
         }
-        settled_[gpu] = {true, healthy[gpu], share};
+        states_[gpu] = level[gpu].state;
+        settled_[gpu].is = level[gpu].settled;
+        if (!level[gpu].settled) ++unsettled_;
     }
-    unsettled_ = 0;
 }
 
 void Fleet::replace(int gpu, const GpuSurroundings& around) {
@@ -91,8 +156,8 @@ void Fleet::replace(int gpu, const GpuSurroundings& around) {
 std::vector<double> Fleet::pace_over(const std::vector<GpuSurroundings>& around, const std::vector<double>& busy,
                                      scenarios::Duration duration) {
     std::vector<double> pace(states_.size(), 1.0);
-    const int steps = heat_steps(duration.s());
-    const std::vector<GpuThermal::Step> step = steps_of(duration.s() / steps);
+    const auto [steps, seconds] = heat_steps(duration);
+    const std::vector<GpuThermal::Step> step = steps_of(seconds);
     for (std::size_t gpu = 0; gpu < states_.size(); ++gpu) {
         const double share = load_of(gpu, busy[gpu]);
         if (share < 0.0) continue;
@@ -116,8 +181,8 @@ std::vector<double> Fleet::pace_over(const std::vector<GpuSurroundings>& around,
 std::vector<int> Fleet::advance(const std::vector<GpuSurroundings>& around, const std::vector<double>& busy,
                                 scenarios::Duration duration) {
     std::vector<int> shut_down;
-    const int steps = heat_steps(duration.s());
-    const std::vector<GpuThermal::Step> step = steps_of(duration.s() / steps);
+    const auto [steps, seconds] = heat_steps(duration);
+    const std::vector<GpuThermal::Step> step = steps_of(seconds);
     const std::vector<GpuThermal::Step> whole = steps_of(duration.s());
     unsettled_ = 0;
     for (std::size_t gpu = 0; gpu < states_.size(); ++gpu) {

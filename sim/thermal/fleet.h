@@ -8,20 +8,29 @@
 
 /// Heat and clocks of all GPUs of a cluster over a run.
 ///
-/// An episode starts warm: every GPU in the equilibrium of the healthy job. The clock it has there, at the busiest GPU's load, is
-/// the GPU's reference and stands for a pace of exactly 1; costs were fitted to clusters in that state. A GPU that is cooler
-/// than that is not given a pace above 1.
+/// The reference of a GPU, which stands for a pace of exactly 1, is its clock in the equilibrium of the busiest GPU's load with
+/// nothing around it out of the ordinary (inlet air of 25 C): costs were fitted to clusters in that state. A GPU that is cooler
+/// is not given a pace above 1. An episode starts warm, every GPU in the state that the healthy job has in the facility's own
+/// air: a warm facility is slower from the start.
 ///
 /// Under load heat is integrated in steps of at most one second (one step an iteration where a GPU stays far from every
 /// slowdown); the iteration runs at the mean clock of its steps. How
-/// long the iteration takes depends on that clock, so it is first estimated from the last one (one fixed-point pass).
+/// long the iteration takes depends on that clock, so it is first estimated from the last one (one fixed-point pass). Only the
+/// first half hour of an iteration is followed; the rest of a longer one is like its end.
 namespace headway::sim {
 
 class Fleet {
   public:
     explicit Fleet(const scenarios::Cluster& cluster);
 
-    /// All GPUs in the equilibrium of `busy` [GPUs, 0..1: share of the time that kernels run; below 0: not in the job].
+    struct HealthyPace {
+        std::vector<double> pace;   ///< [GPUs]
+        int shuts_down = -1;        ///< the first GPU that does not stand it
+    };
+    /// Pace of a job that has warmed up. `busy` as in `start`.
+    HealthyPace healthy_pace(const std::vector<GpuSurroundings>& healthy, const std::vector<double>& busy) const;
+
+    /// All GPUs warmed up by `busy` [GPUs, 0..1: share of the time that kernels run; below 0: not in the job].
     void start(const std::vector<GpuSurroundings>& healthy, const std::vector<double>& busy);
 
     /// Mean clock over the next `duration`, as pace relative to the reference, without moving on.
@@ -59,6 +68,16 @@ class Fleet {
         bool hardware = false;
         GpuThermalState answer;
     };
+    /// What a constant load from rest ends in.
+    struct Level {
+        GpuThermalState state;
+        double clock = 0.0;        ///< MHz, mean where slowdowns make it swing
+        bool settled = true;
+        bool shuts_down = false;
+    };
+    Level level_of(std::size_t gpu, const GpuSurroundings& around, double share) const;
+    std::vector<Level> levels(const std::vector<GpuSurroundings>& around, const std::vector<double>& busy) const;
+    std::vector<double> references(const std::vector<double>& busy) const;
     GpuThermalState equilibrium_of(std::size_t gpu, const GpuThermalState& state, const GpuSurroundings& around, double busy);
     /// Busy shares are taken in steps of 1/32, and only when they have moved by more than one: small changes of load from
     /// iteration to iteration (heat averages over them anyway) leave a settled GPU settled.

@@ -84,9 +84,10 @@ double GpuThermal::advance(GpuThermalState& state, const GpuSurroundings& around
     if (now_c > thermal.slowdown.value) state.hardware_slowdown = true;
     if (now_c < thermal.slowdown.value - kHardwareHysteresis) state.hardware_slowdown = false;
     state.controller_s += step.seconds;
-    while (state.controller_s >= kControllerPeriod) {
-        state.controller_s -= kControllerPeriod;
-        const int lowest = static_cast<int>((type_.boost_clock.value - type_.min_clock.value) / std::max(1.0, type_.clock_step.value));
+    const int lowest = static_cast<int>((type_.boost_clock.value - type_.min_clock.value) / std::max(1.0, type_.clock_step.value));
+    double acts = std::floor(state.controller_s / kControllerPeriod);
+    state.controller_s -= acts * kControllerPeriod;
+    for (acts = std::min(acts, lowest + 1.0); acts > 0.0; acts -= 1.0) {
         if (now_c > thermal.max_operating.value && state.slowdown_steps < lowest) ++state.slowdown_steps;
         if (now_c < thermal.max_operating.value - kSoftwareHysteresis && state.slowdown_steps > 0) --state.slowdown_steps;
     }

@@ -247,7 +247,7 @@ TEST(SimulatedCluster, ALostNodeIsWaitedForAndItsIterationsAreRepeated) {
     EXPECT_GT(loss->duration_ns, static_cast<std::int64_t>((7 + 1000 + 11) * 1e9));
     EXPECT_LT(loss->duration_ns, static_cast<std::int64_t>((7 + 1000 + 11 + 60 + 1.1 * h) * 1e9));
     EXPECT_THAT(loss->what, HasSubstr("node 1 lost"));
-    EXPECT_THAT(loss->what, HasSubstr("no spare node, so the job stood still for 1000 s until it was repaired"));
+    EXPECT_THAT(loss->what, HasSubstr("no spare node, so the job stood still for 16 min 40 s until it was repaired"));
     EXPECT_THAT(loss->what, HasSubstr("checkpoint of iteration " + std::to_string(last_checkpoint)));
     EXPECT_EQ(played.summary.iterations, 50);
     EXPECT_EQ(played.summary.iterations_lost, loss->iterations_lost);
@@ -337,6 +337,56 @@ TEST(SimulatedCluster, JitterHasTheMeanAndSpreadAskedFor) {
     const double mean = sum / 3000.0;
     EXPECT_NEAR(mean, 1.0, 0.004);
     EXPECT_NEAR(std::sqrt(squares / 3000.0 - mean * mean), 0.05, 0.01);
+}
+
+TEST(SimulatedCluster, AGpuThatHeatShutsDownIsChargedToWhatHeatedIt) {
+    const Played played = play(scenario_with(
+        "[{start: 0 s, jitter: {spread: 0.001}}, {start: 1 min, airflow: {gpu: 3, resistance_factor: 40}}]", "{time: 10 min}",
+        "{spare_nodes: 1, spare_start: 30 s}"));
+    ASSERT_FALSE(played.log.pauses.empty());
+    const scenarios::PauseEvent& pause = played.log.pauses.front();
+    EXPECT_EQ(pause.disturbance, 1);
+    EXPECT_THAT(pause.what, testing::HasSubstr("GPU 3 (node 1, shut down by heat)"));
+}
+
+TEST(SimulatedCluster, ARecoveryThatTheRunDoesNotSeeEndsWithTheRun) {
+    const Played played = play(scenario_with("[{start: 1 min, node_loss: {node: 0}}]", "{time: 5 min}", "{node_repair: 4 h}"));
+    EXPECT_EQ(played.wall, Duration::seconds(300.0));
+    ASSERT_EQ(played.log.pauses.size(), 1u);
+    EXPECT_THAT(played.log.pauses[0].what, testing::HasSubstr("would have been repaired after 4 h, but the run ended first"));
+    EXPECT_THAT(played.log.pauses[0].what, testing::Not(testing::HasSubstr("loading")));
+    EXPECT_EQ(played.log.pauses[0].start_ns + played.log.pauses[0].duration_ns, Duration::seconds(300.0).ns());
+}
+
+TEST(SimulatedCluster, AWarmFacilityIsSlowerFromTheStartAndOneTooHotIsRefused) {
+    Duration last;
+    for (const char* inlet : {"20 C", "25 C", "35 C", "45 C", "60 C"}) {
+        const Played played = play(scenario_with("[]", "{iterations: 20}", std::string("{inlet: ") + inlet + "}"));
+        EXPECT_GE(played.healthy, last) << inlet;
+        if (std::string(inlet) > "25 C") {
+            EXPECT_GT(played.healthy, last) << inlet;
+        }
+        last = played.healthy;
+        for (const scenarios::IterationEvent& iteration : played.log.iterations)
+            EXPECT_NEAR(static_cast<double>(iteration.duration_ns), static_cast<double>(last.ns()), 0.01 * static_cast<double>(last.ns()));
+    }
+    EXPECT_THROW(play(scenario_with("[]", "{iterations: 20}", "{inlet: 100 C}")), scenarios::ConfigError);
+}
+
+TEST(SimulatedCluster, IterationsOfHoursAndLinksThatFlapFastEndInNoTime) {
+    const Played slow = play(scenario_with("[{start: 1 s, speed_factor: {gpu: 1, factor: 0.001}}, {start: 1 s, speed_factor: {gpu: 1, factor: 0.001}}]",
+                                           "{iterations: 30}"));
+    EXPECT_EQ(slow.summary.iterations, 30);
+    EXPECT_GT(slow.wall, Duration::seconds(1e5));
+    const Played flapping = play(scenario_with("[{start: 0 s, link_flap: {node_network: 1, down: 100 ns, period: 200 ns}}]", "{iterations: 5}"));
+    EXPECT_GT(flapping.wall, flapping.healthy.scaled(5.0));
+}
+
+TEST(SimulatedCluster, ARunThatLossesKeepFromAnyProgressEnds) {
+    const Played played = play(scenario_with("[{start: 1 min, airflow: {gpu: 3, resistance_factor: 100}}]", "{iterations: 100000}"));
+    EXPECT_EQ(played.summary.iterations, 0);
+    ASSERT_FALSE(played.log.pauses.empty());
+    EXPECT_THAT(played.log.pauses.back().what, HasSubstr("the run ends here"));
 }
 
 TEST(SimulatedCluster, APlanThatDoesNotFitIsRefusedBeforeAnythingRuns) {
