@@ -19,8 +19,6 @@ namespace {
 
 constexpr std::size_t kPreparedPlans = 4;
 constexpr int kHealthyPasses = 4;
-constexpr int kMostSamples = 64;
-constexpr double kGoldenRatio = 0.6180339887498949;
 constexpr double kSlowestPace = 1e-6;    // of causes that come together: an iteration stays within what a clock counts
 constexpr int kVainRecoveries = 10;      // in a row, without a new iteration: then the run ends
 const Duration kLongestRun = Duration::seconds(100.0 * 365 * 86400);
@@ -270,19 +268,10 @@ Environment mean_environment(const Timeline& timeline, Duration start, Duration 
     for (auto* values : {&mean.compute_share, &mean.memory_share, &mean.fabric_factor, &mean.node_network, &mean.nic_factor,
                          &mean.uplink_factor})
         std::fill(values->begin(), values->end(), 0.0);
-    int changes = 0;
-    for (Duration at = start; at < end && changes <= kMostSamples; at = timeline.next_change(at)) ++changes;
-    // A link that flaps faster still is sampled, at moments that keep no beat with it.
-    const bool sampled = changes > kMostSamples;
-    const auto moment = [&](int i) {
-        const double shift = i * kGoldenRatio;
-        return start + (end - start).scaled((i + shift - std::floor(shift)) / kMostSamples);
-    };
-    int sample = 0;
-    for (Duration at = sampled ? moment(0) : start; at < end;) {
-        const Duration next = !sampled ? std::min(end, timeline.next_change(at)) : ++sample < kMostSamples ? moment(sample) : end;
+    for (Duration at = start; at < end;) {
+        const Duration next = std::min(end, timeline.next_change(at));
         const Environment now = timeline.environment(at);
-        const double weight = sampled ? 1.0 / kMostSamples : (next - at) / (end - start);
+        const double weight = (next - at) / (end - start);
         average_into(mean.compute_share, now.compute_share, weight);
         average_into(mean.memory_share, now.memory_share, weight);
         average_into(mean.fabric_factor, now.fabric_factor, weight);
