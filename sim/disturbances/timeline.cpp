@@ -17,14 +17,16 @@ namespace {
 const Duration kForever = Duration::nanoseconds(std::numeric_limits<std::int64_t>::max());
 
 template <class T>
-constexpr bool acts_by_itself =
-    std::is_same_v<T, scenarios::GpuLoss> || std::is_same_v<T, scenarios::NodeLoss> || std::is_same_v<T, scenarios::NodeArrival>;
+constexpr bool acts_by_itself = std::is_same_v<T, scenarios::GpuLoss> || std::is_same_v<T, scenarios::NodeLoss> ||
+                                std::is_same_v<T, scenarios::NodeArrival>;
 
 bool is_event(const scenarios::Cause& cause) {
     return std::visit([](const auto& c) { return acts_by_itself<std::decay_t<decltype(c)>>; }, cause);
 }
 
-Duration sum_or_forever(Duration a, Duration b) { return a >= kForever - b ? kForever : a + b; }
+Duration sum_or_forever(Duration a, Duration b) {
+    return a >= kForever - b ? kForever : a + b;
+}
 
 auto row_after(const std::vector<scenarios::SpeedPoint>& series, Duration since) {
     return std::upper_bound(series.begin(), series.end(), since,
@@ -37,7 +39,8 @@ double factor_at(const std::vector<scenarios::SpeedPoint>& series, Duration sinc
 }
 
 [[noreturn]] void refuse_disturbance(const scenarios::Disturbance& disturbance, const std::string& why) {
-    throw scenarios::ConfigError("disturbance '" + disturbance.name + "' (" + scenarios::kind_of(disturbance.cause) + "): " + why);
+    throw scenarios::ConfigError("disturbance '" + disturbance.name + "' (" + scenarios::kind_of(disturbance.cause) +
+                                 "): " + why);
 }
 
 }  // namespace
@@ -47,15 +50,18 @@ bool Timeline::thermal(const scenarios::Cause& cause) {
            std::holds_alternative<scenarios::PowerCap>(cause);
 }
 
-Timeline::Timeline(const scenarios::Scenario& scenario) : cluster_(scenario.cluster), disturbances_(scenario.disturbances) {
+Timeline::Timeline(const scenarios::Scenario& scenario)
+    : cluster_(scenario.cluster), disturbances_(scenario.disturbances) {
     for (std::size_t i = 0; i < disturbances_.size(); ++i) {
         const scenarios::Disturbance& d = disturbances_[i];
         check(i);
         intervals_.push_back({d.start, d.duration ? sum_or_forever(d.start, *d.duration) : kForever});
         if (const auto* loss = std::get_if<scenarios::GpuLoss>(&d.cause))
-            losses_.push_back({d.start, static_cast<int>(i), loss->gpu, -1, d.duration.value_or(cluster_.facility.gpu_repair)});
+            losses_.push_back(
+                {d.start, static_cast<int>(i), loss->gpu, -1, d.duration.value_or(cluster_.facility.gpu_repair)});
         if (const auto* loss = std::get_if<scenarios::NodeLoss>(&d.cause))
-            losses_.push_back({d.start, static_cast<int>(i), -1, loss->node, d.duration.value_or(cluster_.facility.node_repair)});
+            losses_.push_back(
+                {d.start, static_cast<int>(i), -1, loss->node, d.duration.value_or(cluster_.facility.node_repair)});
         if (const auto* arrival = std::get_if<scenarios::NodeArrival>(&d.cause)) {
             arrivals_.push_back({d.start, arrival->nodes});
             if (d.duration) arrivals_.push_back({intervals_.back().end, -arrival->nodes});
@@ -70,8 +76,9 @@ void Timeline::check(std::size_t index) const {
     const scenarios::Disturbance& d = disturbances_[index];
     const auto within = [&](const char* what, int value, int count) {
         if (value >= count)
-            refuse_disturbance(d, std::string(what) + " " + std::to_string(value) + " does not exist (the cluster has " +
-                                      std::to_string(count) + ", numbered from 0)");
+            refuse_disturbance(d, std::string(what) + " " + std::to_string(value) +
+                                      " does not exist (the cluster has " + std::to_string(count) +
+                                      ", numbered from 0)");
     };
     const auto gpu_target = [&](const scenarios::GpuTarget& at) {
         within("gpu", at.gpu, cluster_.gpus());
@@ -89,10 +96,12 @@ void Timeline::check(std::size_t index) const {
             using T = std::decay_t<decltype(c)>;
             if constexpr (std::is_same_v<T, scenarios::GpuLoss>) within("gpu", c.gpu, cluster_.gpus());
             if constexpr (std::is_same_v<T, scenarios::NodeLoss>) within("node", c.node, cluster_.nodes());
-            if constexpr (std::is_same_v<T, scenarios::LinkBandwidth> || std::is_same_v<T, scenarios::LinkDelay> || std::is_same_v<T, scenarios::LinkFlap>)
+            if constexpr (std::is_same_v<T, scenarios::LinkBandwidth> || std::is_same_v<T, scenarios::LinkDelay> ||
+                          std::is_same_v<T, scenarios::LinkFlap>)
                 link_target(c.at);
-            if constexpr (std::is_same_v<T, scenarios::Airflow> || std::is_same_v<T, scenarios::Inlet> || std::is_same_v<T, scenarios::PowerCap> ||
-                          std::is_same_v<T, scenarios::CoTenant> || std::is_same_v<T, scenarios::SpeedFactor>)
+            if constexpr (std::is_same_v<T, scenarios::Airflow> || std::is_same_v<T, scenarios::Inlet> ||
+                          std::is_same_v<T, scenarios::PowerCap> || std::is_same_v<T, scenarios::CoTenant> ||
+                          std::is_same_v<T, scenarios::SpeedFactor>)
                 gpu_target(c.at);
             if constexpr (std::is_same_v<T, scenarios::LinkBandwidth>)
                 if (!(c.factor > 0.0)) refuse_disturbance(d, "factor must be above 0");
@@ -129,8 +138,9 @@ std::vector<int> Timeline::gpus_of(int disturbance) const {
     return std::visit(
         [&](const auto& c) -> std::vector<int> {
             using T = std::decay_t<decltype(c)>;
-            if constexpr (std::is_same_v<T, scenarios::Airflow> || std::is_same_v<T, scenarios::Inlet> || std::is_same_v<T, scenarios::PowerCap> ||
-                          std::is_same_v<T, scenarios::CoTenant> || std::is_same_v<T, scenarios::SpeedFactor>)
+            if constexpr (std::is_same_v<T, scenarios::Airflow> || std::is_same_v<T, scenarios::Inlet> ||
+                          std::is_same_v<T, scenarios::PowerCap> || std::is_same_v<T, scenarios::CoTenant> ||
+                          std::is_same_v<T, scenarios::SpeedFactor>)
                 return targets(c.at);
             return {};
         },
@@ -170,9 +180,14 @@ Environment Timeline::environment(Duration at, const std::vector<int>& without) 
 namespace {
 
 /// A factor or delay on what a link target names.
-void act_on_links(const scenarios::LinkTarget& at, double factor, Duration delay, const scenarios::Cluster& cluster, Environment& e) {
-    const auto scale = [&](std::vector<double>& factors, int index) { factors[static_cast<std::size_t>(index)] *= factor; };
-    const auto add = [&](std::vector<Duration>& delays, int index) { delays[static_cast<std::size_t>(index)] += delay; };
+void act_on_links(const scenarios::LinkTarget& at, double factor, Duration delay, const scenarios::Cluster& cluster,
+                  Environment& e) {
+    const auto scale = [&](std::vector<double>& factors, int index) {
+        factors[static_cast<std::size_t>(index)] *= factor;
+    };
+    const auto add = [&](std::vector<Duration>& delays, int index) {
+        delays[static_cast<std::size_t>(index)] += delay;
+    };
     if (at.rack_uplink >= 0) {
         scale(e.uplink_factor, at.rack_uplink);
         add(e.uplink_delay, at.rack_uplink);

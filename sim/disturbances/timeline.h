@@ -7,8 +7,8 @@
 #include "scenarios/language/scenario.h"
 #include "sim/thermal/gpu_thermal.h"
 
-/// The disturbances of a scenario as a function of time. Several that act on one part combine: factors multiply, delays add,
-/// the lowest power limit holds, of several inlet temperatures the highest. What ends is restored.
+/// The disturbances of a scenario as a function of time. Several that act on one part combine: factors multiply, delays
+/// add, the lowest power limit holds, of several inlet temperatures the highest. What ends is restored.
 namespace headway::sim {
 
 using scenarios::Duration;
@@ -34,14 +34,14 @@ struct Environment {
 struct LossEvent {
     Duration at;
     int disturbance = 0;
-    int gpu = -1;    ///< one GPU, or
-    int node = -1;   ///< a whole node
+    int gpu = -1;   ///< one GPU, or
+    int node = -1;  ///< a whole node
     Duration repair;
 };
 
 struct ArrivalEvent {
     Duration at;
-    int nodes = 0;   ///< negative: they leave again
+    int nodes = 0;  ///< negative: they leave again
 };
 
 /// A link that is down keeps this share of its bandwidth, so that messages wait rather than fail.
@@ -89,8 +89,8 @@ class Timeline {
     scenarios::Cluster cluster_;
     std::vector<scenarios::Disturbance> disturbances_;
     std::vector<Interval> intervals_;
-    std::vector<LossEvent> losses_;                 ///< by time
-    std::vector<ArrivalEvent> arrivals_;            ///< by time
+    std::vector<LossEvent> losses_;       ///< by time
+    std::vector<ArrivalEvent> arrivals_;  ///< by time
 };
 
 }  // namespace headway::sim

@@ -5,6 +5,8 @@
 #include <stdexcept>
 #include <utility>
 
+#include "sim/iteration/event_queue.h"
+
 namespace headway::sim {
 namespace {
 
@@ -15,42 +17,36 @@ using scenarios::TaskKind;
 constexpr double kPartsOfByte = 1024.0;
 constexpr double kOverload = 1.0 + 1e-9;
 
-bool is_reduction(TaskKind kind) { return kind == TaskKind::kReduceBuckets || kind == TaskKind::kReduce; }
-bool is_gathering(TaskKind kind) { return kind == TaskKind::kGatherFirst || kind == TaskKind::kGather; }
+bool is_reduction(TaskKind kind) {
+    return kind == TaskKind::kReduceBuckets || kind == TaskKind::kReduce;
+}
+bool is_gathering(TaskKind kind) {
+    return kind == TaskKind::kGatherFirst || kind == TaskKind::kGather;
+}
 
 }  // namespace
 
 class FlowExecutor::Impl final : public FlowNetwork::Client {
-    enum class EventKind : std::uint8_t { kTaskEnds, kFlowEnds, kFlowStarts, kChange };
-
-    struct Event {
-        std::int64_t at = 0;
-        std::uint64_t order = 0;   // events of one moment go in the order in which they were made
-        std::int32_t id = 0;
-        std::uint32_t version = 0;
-        EventKind kind = EventKind::kTaskEnds;
-    };
-
-    struct LaterEvent {
-        bool operator()(const Event& a, const Event& b) const { return a.at != b.at ? a.at > b.at : a.order > b.order; }
-    };
+    using Event = EventQueue::Event;
+    using EventKind = EventQueue::Kind;
 
     /// A message or one hop of a ring on its way.
     struct Flow {
         std::int32_t task = -1;
         Route route;
-        double rate = 0.0;           // bytes a second when alone
+        double rate = 0.0;  // bytes a second when alone
         double bytes = 0.0;
-        std::int64_t wire_start = 0; // before it, the flow only holds its place
-        std::int64_t end = 0;        // when alone
+        std::int64_t wire_start = 0;  // before it, the flow only holds its place
+        std::int64_t end = 0;         // when alone
         std::uint32_t version = 0;
-        bool contends = false;       // handed to the network
-        bool on_wire = false;        // and started there
+        bool contends = false;  // handed to the network
+        bool on_wire = false;   // and started there
         bool active = false;
     };
 
   public:
-    Impl(scenarios::IterationGraph graph, const scenarios::Layout& layout, std::vector<int> replicas, Tables tables, int links)
+    Impl(scenarios::IterationGraph graph, const scenarios::Layout& layout, std::vector<int> replicas, Tables tables,
+         int links)
         : graph_(std::move(graph)),
           successors_(graph_.graph.successors()),
           layout_(layout),
@@ -79,7 +75,8 @@ class FlowExecutor::Impl final : public FlowNetwork::Client {
         network_ = network;
         changes_ = &changes;
         reset(state);
-        for (std::size_t i = 0; i < changes.size(); ++i) push(changes[i].at_ns, static_cast<std::int32_t>(i), 0, EventKind::kChange);
+        for (std::size_t i = 0; i < changes.size(); ++i)
+            queue_.push(changes[i].at_ns, static_cast<std::int32_t>(i), 0, EventKind::kChange);
         for (std::int32_t i = 0; i < graph().size(); ++i)
             if (in_degree_[index(i)] == 0) ready_.push_back(i);
         start_ready(0);
@@ -89,7 +86,7 @@ class FlowExecutor::Impl final : public FlowNetwork::Client {
                 network_->run(*this);
                 inside_network_ = false;
             } else if (!queue_.empty()) {
-                advance(queue_.front().at);
+                advance(queue_.next_at());
             } else {
                 throw std::logic_error("the iteration stands still: a task waits for something that never ends");
             }
@@ -106,15 +103,10 @@ class FlowExecutor::Impl final : public FlowNetwork::Client {
     }
 
     // ---- FlowNetwork::Client ----
-    std::int64_t next_event_ns() const override { return queue_.empty() ? -1 : queue_.front().at; }
+    std::int64_t next_event_ns() const override { return queue_.empty() ? -1 : queue_.next_at(); }
 
     void advance(std::int64_t now) override {
-        while (!queue_.empty() && queue_.front().at <= now) {
-            std::pop_heap(queue_.begin(), queue_.end(), LaterEvent());
-            const Event event = queue_.back();
-            queue_.pop_back();
-            handle(event);
-        }
+        while (!queue_.empty() && queue_.next_at() <= now) handle(queue_.pop());
     }
 
     void flow_done(int tag, std::int64_t now) override { finish_flow(tag, now); }
@@ -133,7 +125,6 @@ class FlowExecutor::Impl final : public FlowNetwork::Client {
         std::fill(load_.begin(), load_.end(), 0.0);
         compute_ns_.assign(replicas_.size() * static_cast<std::size_t>(layout_.pipeline), 0);
         finished_ = 0;
-        order_ = 0;
         last_end_ = 0;
         contended_ = 0;
         durations_ = state.durations;
@@ -150,7 +141,8 @@ class FlowExecutor::Impl final : public FlowNetwork::Client {
                 network_->set_capacity(static_cast<int>(i), capacity_[i] * kPartsOfByte);
     }
 
-    /// A collective may be two tasks (what overlaps with compute, and the rest): they share its bytes as they share its time.
+    /// A collective may be two tasks (what overlaps with compute, and the rest): they share its bytes as they share its
+    /// time.
     void split_collectives() {
         const auto places = static_cast<std::size_t>(layout_.pipeline * layout_.virtual_pipeline);
         reduce_ns_.assign(places, 0);
@@ -165,11 +157,6 @@ class FlowExecutor::Impl final : public FlowNetwork::Client {
         return static_cast<std::size_t>(task.stage * layout_.virtual_pipeline + task.chunk);
     }
 
-    void push(std::int64_t at, std::int32_t id, std::uint32_t version, EventKind kind) {
-        queue_.push_back({at, order_++, id, version, kind});
-        std::push_heap(queue_.begin(), queue_.end(), LaterEvent());
-    }
-
     void handle(const Event& event) {
         switch (event.kind) {
             case EventKind::kTaskEnds:
@@ -179,9 +166,12 @@ class FlowExecutor::Impl final : public FlowNetwork::Client {
                 if (flows_[index(event.id)].version == event.version) finish_flow(event.id, event.at);
                 break;
             case EventKind::kFlowStarts:
-                if (flows_[index(event.id)].version == event.version) put_on_wire(event.id, event.at, flows_[index(event.id)].bytes);
+                if (flows_[index(event.id)].version == event.version)
+                    put_on_wire(event.id, event.at, flows_[index(event.id)].bytes);
                 break;
-            case EventKind::kChange: change((*changes_)[index(event.id)], event.at); break;
+            case EventKind::kChange:
+                change((*changes_)[index(event.id)], event.at);
+                break;
         }
     }
 
@@ -198,16 +188,20 @@ class FlowExecutor::Impl final : public FlowNetwork::Client {
         start_[index(i)] = now;
         if (is_message(task.kind)) {
             const auto& table = task.kind == TaskKind::kActivation ? tables_.activation : tables_.gradient;
-            const MessagePath& path = table[static_cast<std::size_t>(task.replica * layout_.pipeline * layout_.virtual_pipeline) + place(task)];
+            const MessagePath& path =
+                table[static_cast<std::size_t>(task.replica * layout_.pipeline * layout_.virtual_pipeline) +
+                      place(task)];
             if (path.flow && duration > 0) {
                 hops_left_[index(i)] = 1;
                 closing_[index(i)] = 0;
                 const double alone = rate_of(path.route, alone_);
                 const std::int64_t wire_start = now + duration - std::min(wire_ns(path.bytes, alone), duration);
-                start_flow(i, path.route, std::min(path.bytes, alone * static_cast<double>(duration) * 1e-9), wire_start, now);
+                start_flow(i, path.route, std::min(path.bytes, alone * static_cast<double>(duration) * 1e-9),
+                           wire_start, now);
                 return;
             }
-        } else if ((is_reduction(task.kind) || is_gathering(task.kind)) && duration > 0 && start_ring(i, task, duration, now)) {
+        } else if ((is_reduction(task.kind) || is_gathering(task.kind)) && duration > 0 &&
+                   start_ring(i, task, duration, now)) {
             return;
         }
         if (duration == 0) {
@@ -216,7 +210,7 @@ class FlowExecutor::Impl final : public FlowNetwork::Client {
         }
         running_[index(i)] = 1;
         end_[index(i)] = now + duration;
-        push(now + duration, i, version_[index(i)], EventKind::kTaskEnds);
+        queue_.push(now + duration, i, version_[index(i)], EventKind::kTaskEnds);
     }
 
     void finish_task(std::int32_t i, std::int64_t now) {
@@ -231,8 +225,9 @@ class FlowExecutor::Impl final : public FlowNetwork::Client {
         last_end_ = std::max(last_end_, now);
         ++finished_;
         if ((is_compute(task.kind) || task.kind == TaskKind::kOptimizer) && task.replica >= 0)
-            compute_ns_[static_cast<std::size_t>(position_of_replica_[static_cast<std::size_t>(task.replica)] * layout_.pipeline +
-                                                 task.stage)] += now - start_[index(i)];
+            compute_ns_[static_cast<std::size_t>(
+                position_of_replica_[static_cast<std::size_t>(task.replica)] * layout_.pipeline + task.stage)] +=
+                now - start_[index(i)];
         for (std::int32_t s = successors_.first[index(i)]; s < successors_.first[index(i) + 1]; ++s) {
             const std::int32_t next = successors_.task[index(s)];
             if (--in_degree_[index(next)] == 0) ready_.push_back(next);
@@ -253,14 +248,16 @@ class FlowExecutor::Impl final : public FlowNetwork::Client {
         hops_left_[index(i)] = static_cast<int>(ring.size());
         closing_[index(i)] = duration - longest;
         for (const RingHop& hop : ring)
-            start_flow(i, hop.route, std::min(own, rate_of(hop.route, alone_) * static_cast<double>(duration) * 1e-9), now, now);
+            start_flow(i, hop.route, std::min(own, rate_of(hop.route, alone_) * static_cast<double>(duration) * 1e-9),
+                       now, now);
         return true;
     }
 
     // ---- flows ----
     static double rate_of(const Route& route, const std::vector<double>& capacity) {
         double rate = capacity[index(route.links[0])];
-        for (int l = 1; l < route.count; ++l) rate = std::min(rate, capacity[index(route.links[static_cast<std::size_t>(l)])]);
+        for (int l = 1; l < route.count; ++l)
+            rate = std::min(rate, capacity[index(route.links[static_cast<std::size_t>(l)])]);
         return rate;
     }
     static std::int64_t wire_ns(double bytes, double rate) { return std::llround(bytes / rate * 1e9); }
@@ -295,7 +292,7 @@ class FlowExecutor::Impl final : public FlowNetwork::Client {
                 if (load_[link] > capacity_[link] * kOverload) hand_over_all(link, now);
             }
         } else {
-            push(end, id, flow.version, EventKind::kFlowEnds);
+            queue_.push(end, id, flow.version, EventKind::kFlowEnds);
         }
     }
 
@@ -311,7 +308,7 @@ class FlowExecutor::Impl final : public FlowNetwork::Client {
         ++contended_;
         ++flow.version;
         if (now < flow.wire_start) {
-            push(flow.wire_start, id, flow.version, EventKind::kFlowStarts);
+            queue_.push(flow.wire_start, id, flow.version, EventKind::kFlowStarts);
         } else {
             const std::int64_t whole = flow.end - flow.wire_start;
             const double left = whole > 0 ? static_cast<double>(flow.end - now) / static_cast<double>(whole) : 0.0;
@@ -323,7 +320,8 @@ class FlowExecutor::Impl final : public FlowNetwork::Client {
         Flow& flow = flows_[index(id)];
         flow.on_wire = true;
         if (network_->flows_in_flight() == 0 && !inside_network_) network_->open_span(now);
-        network_->start(flow.route.source, flow.route.sink, std::max<std::int64_t>(1, std::llround(bytes * kPartsOfByte)), id);
+        network_->start(flow.route.source, flow.route.sink,
+                        std::max<std::int64_t>(1, std::llround(bytes * kPartsOfByte)), id);
     }
 
     void finish_flow(std::int32_t id, std::int64_t now) {
@@ -340,7 +338,7 @@ class FlowExecutor::Impl final : public FlowNetwork::Client {
         free_flows_.push_back(id);
         if (--hops_left_[index(task)] > 0) return;
         if (closing_[index(task)] > 0) {
-            push(now + closing_[index(task)], task, version_[index(task)], EventKind::kTaskEnds);
+            queue_.push(now + closing_[index(task)], task, version_[index(task)], EventKind::kTaskEnds);
         } else {
             finish_task(task, now);
         }
@@ -356,17 +354,19 @@ class FlowExecutor::Impl final : public FlowNetwork::Client {
             if (before == after || before <= 0) continue;
             const double left = static_cast<double>(end_[index(i)] - now) / static_cast<double>(before);
             end_[index(i)] = now + std::llround(left * static_cast<double>(after));
-            push(end_[index(i)], i, ++version_[index(i)], EventKind::kTaskEnds);
+            queue_.push(end_[index(i)], i, ++version_[index(i)], EventKind::kTaskEnds);
         }
-        // Flows on a link that changes go to the network with what they still have to carry (or, where nothing contends, take
-        // their new rate).
+        // Flows on a link that changes go to the network with what they still have to carry (or, where nothing
+        // contends, take their new rate).
         std::vector<bool> changed(capacity_.size(), false);
-        for (std::size_t l = 0; l < capacity_.size(); ++l) changed[l] = capacity_[l] != change.state.capacity[l];  // only asked with a network
+        for (std::size_t l = 0; l < capacity_.size(); ++l)
+            changed[l] = capacity_[l] != change.state.capacity[l];  // only asked with a network
         for (std::size_t id = 0; id < flows_.size(); ++id) {
             Flow& flow = flows_[id];
             if (!flow.active) continue;
             bool touched = false;
-            for (int l = 0; l < flow.route.count; ++l) touched = touched || changed[index(flow.route.links[static_cast<std::size_t>(l)])];
+            for (int l = 0; l < flow.route.count; ++l)
+                touched = touched || changed[index(flow.route.links[static_cast<std::size_t>(l)])];
             if (touched && network_ != nullptr) hand_over(static_cast<std::int32_t>(id), now);
         }
         durations_ = change.state.durations;
@@ -377,11 +377,12 @@ class FlowExecutor::Impl final : public FlowNetwork::Client {
             if (!flow.active) continue;
             const double rate = rate_of(flow.route, capacity_);
             if (rate == flow.rate) continue;
-            for (int l = 0; l < flow.route.count; ++l) load_[index(flow.route.links[static_cast<std::size_t>(l)])] += rate - flow.rate;
+            for (int l = 0; l < flow.route.count; ++l)
+                load_[index(flow.route.links[static_cast<std::size_t>(l)])] += rate - flow.rate;
             if (!flow.contends) {
                 const std::int64_t begun = std::max(now, flow.wire_start);
                 flow.end = begun + std::llround(static_cast<double>(flow.end - begun) * flow.rate / rate);
-                push(flow.end, static_cast<std::int32_t>(id), ++flow.version, EventKind::kFlowEnds);
+                queue_.push(flow.end, static_cast<std::int32_t>(id), ++flow.version, EventKind::kFlowEnds);
             }
             flow.rate = rate;
         }
@@ -401,19 +402,18 @@ class FlowExecutor::Impl final : public FlowNetwork::Client {
     std::vector<std::int64_t> durations_;
     std::vector<double> capacity_;
     std::vector<double> alone_;
-    std::vector<std::int64_t> reduce_ns_;   // [places] all tasks of the chunk's reduction
+    std::vector<std::int64_t> reduce_ns_;  // [places] all tasks of the chunk's reduction
     std::vector<std::int64_t> gather_ns_;
 
     std::vector<std::int32_t> in_degree_;
     std::vector<std::uint32_t> version_;
     std::vector<std::int64_t> start_;
     std::vector<std::int64_t> end_;
-    std::vector<char> running_;             // plain events: compute, fixed delays
-    std::vector<std::int64_t> closing_;     // after the last hop
+    std::vector<char> running_;          // plain events: compute, fixed delays
+    std::vector<std::int64_t> closing_;  // after the last hop
     std::vector<std::int32_t> hops_left_;
     std::vector<std::int32_t> ready_;
-    std::vector<Event> queue_;
-    std::uint64_t order_ = 0;
+    EventQueue queue_;
     std::int32_t finished_ = 0;
     std::int64_t last_end_ = 0;
     int contended_ = 0;
@@ -433,9 +433,15 @@ FlowExecutor::~FlowExecutor() = default;
 FlowExecutor::FlowExecutor(FlowExecutor&&) noexcept = default;
 FlowExecutor& FlowExecutor::operator=(FlowExecutor&&) noexcept = default;
 
-const scenarios::TaskGraph& FlowExecutor::graph() const { return impl_->graph(); }
-const std::vector<int>& FlowExecutor::replicas() const { return impl_->replicas(); }
-void FlowExecutor::hand_over_everything(bool everything) { impl_->hand_over_everything(everything); }
+const scenarios::TaskGraph& FlowExecutor::graph() const {
+    return impl_->graph();
+}
+const std::vector<int>& FlowExecutor::replicas() const {
+    return impl_->replicas();
+}
+void FlowExecutor::hand_over_everything(bool everything) {
+    impl_->hand_over_everything(everything);
+}
 IterationOutcome FlowExecutor::run(const IterationState& state, const std::vector<IterationChange>& changes,
                                    FlowNetwork* network, std::vector<std::pair<std::int64_t, std::int64_t>>* times) {
     return impl_->run(state, changes, network, times);

@@ -10,9 +10,13 @@ namespace {
 using scenarios::Layout;
 using scenarios::StepTimes;
 
-std::size_t link_index(int i) { return static_cast<std::size_t>(i); }
+std::size_t link_index(int i) {
+    return static_cast<std::size_t>(i);
+}
 
-std::int64_t rounded(double ns) { return std::llround(ns); }
+std::int64_t rounded(double ns) {
+    return std::llround(ns);
+}
 
 /// A part of a duration grows as the whole does.
 void stretch_part(std::vector<std::int64_t>& part, std::size_t i, std::int64_t before, std::int64_t after) {
@@ -29,7 +33,8 @@ void PlanModel::prepare_sends() {
     const std::size_t cells = link_index(layout.data * p * v);
     activation_.resize(cells);
     gradient_.resize(cells);
-    const double healthy_wire_ns = static_cast<double>((costs_.activation.across_nodes - costs_.activation.overhead).ns());
+    const double healthy_wire_ns =
+        static_cast<double>((costs_.activation.across_nodes - costs_.activation.overhead).ns());
     const auto prepare = [&](int replica, int stage, int chunk, bool forward) {
         const int k = chunk * p + stage + (forward ? 1 : -1);
         if (p == 1 || k < 0 || k >= layout.virtual_stages()) return;
@@ -52,7 +57,8 @@ void PlanModel::prepare_sends() {
             path.wire_ns = std::clamp(healthy_wire_ns, 0.0, send);
             const Route route = topology_.route(path.from, path.to, path.leaves_rack);
             path.rate = healthy_capacity_[link_index(route.links[0])];
-            for (int l = 1; l < route.count; ++l) path.rate = std::min(path.rate, healthy_capacity_[link_index(route.links[link_index(l)])]);
+            for (int l = 1; l < route.count; ++l)
+                path.rate = std::min(path.rate, healthy_capacity_[link_index(route.links[link_index(l)])]);
             has_flows_ = has_flows_ || path.wire_ns > 0.0;
         } else {
             path.wire_ns = std::max(0.0, send - static_cast<double>(costs_.activation.overhead.ns()));
@@ -96,11 +102,13 @@ void PlanModel::prepare_rings() {
                 return std::min(bytes * share / efficiency, slowest * static_cast<double>(whole_ns) * 1e-9);
             };
             if (!healthy_.reduce_gradients.empty() && !stage_costs.reduce_bytes_per_rank.empty())
-                reduce_bytes_[place] = wire(static_cast<double>(stage_costs.reduce_bytes_per_rank[link_index(chunk)].count()),
-                                            passes * (ranks - 1.0) / ranks, healthy_.reduce_gradients[place]);
+                reduce_bytes_[place] =
+                    wire(static_cast<double>(stage_costs.reduce_bytes_per_rank[link_index(chunk)].count()),
+                         passes * (ranks - 1.0) / ranks, healthy_.reduce_gradients[place]);
             if (!healthy_.gather_parameters.empty() && !stage_costs.gather_bytes_per_rank.empty())
-                gather_bytes_[place] = wire(static_cast<double>(stage_costs.gather_bytes_per_rank[link_index(chunk)].count()), (ranks - 1.0) / ranks,
-                                            healthy_.gather_parameters[place]);
+                gather_bytes_[place] =
+                    wire(static_cast<double>(stage_costs.gather_bytes_per_rank[link_index(chunk)].count()),
+                         (ranks - 1.0) / ranks, healthy_.gather_parameters[place]);
             has_flows_ = has_flows_ || reduce_bytes_[place] > 0.0 || gather_bytes_[place] > 0.0;
         }
     }
@@ -120,7 +128,8 @@ void PlanModel::prepare_uplinks() {
     for (std::size_t cell = 0; cell < activation_.size(); ++cell)
         for (const SendPath& path : {activation_[cell], gradient_[cell]})
             if (path.across)
-                carry(path.from, path.to, path.wire_ns * path.rate * 1e-9 * plan_.micro_batches_of_replica[cell / cells]);
+                carry(path.from, path.to,
+                      path.wire_ns * path.rate * 1e-9 * plan_.micro_batches_of_replica[cell / cells]);
     for (int stage = 0; stage < layout.pipeline; ++stage) {
         double ring = 0.0;
         for (int chunk = 0; chunk < layout.virtual_pipeline; ++chunk) {
@@ -134,7 +143,8 @@ void PlanModel::prepare_uplinks() {
         if (topology_.uplink_out(rack) < 0) continue;
         for (const int link : {topology_.uplink_out(rack), topology_.uplink_in(rack)})
             uplink_seconds_.at(link_index(rack)) =
-                std::max(uplink_seconds_.at(link_index(rack)), bytes.at(link_index(link)) / healthy_capacity_.at(link_index(link)));
+                std::max(uplink_seconds_.at(link_index(rack)),
+                         bytes.at(link_index(link)) / healthy_capacity_.at(link_index(link)));
     }
 }
 
@@ -170,7 +180,8 @@ std::vector<double> PlanModel::capacities(const ClusterState& state, const std::
 
 void PlanModel::slow_sends(const ClusterState& state, const std::vector<double>& capacity, StepTimes& times) const {
     const Environment& e = state.environment;
-    const auto slow = [&](const std::vector<SendPath>& paths, std::vector<std::int64_t>& sends, std::vector<std::int64_t>& delays) {
+    const auto slow = [&](const std::vector<SendPath>& paths, std::vector<std::int64_t>& sends,
+                          std::vector<std::int64_t>& delays) {
         if (sends.empty()) return;
         if (delays.empty()) delays.assign(sends.size(), 0);
         for (std::size_t cell = 0; cell < paths.size(); ++cell) {
@@ -180,7 +191,8 @@ void PlanModel::slow_sends(const ClusterState& state, const std::vector<double>&
             if (path.across) {
                 const Route route = topology_.route(path.from, path.to, path.leaves_rack);
                 double rate = path.rate;
-                for (int l = 0; l < route.count; ++l) rate = std::min(rate, capacity[link_index(route.links[link_index(l)])]);
+                for (int l = 0; l < route.count; ++l)
+                    rate = std::min(rate, capacity[link_index(route.links[link_index(l)])]);
                 extra = path.wire_ns * (path.rate / rate - 1.0);
                 if (path.leaves_rack)
                     delays[cell] += e.uplink_delay[link_index(topology_.rack_of_gpu(path.from))].ns() +
@@ -214,7 +226,8 @@ void PlanModel::slow_collectives(const std::vector<double>& capacity, StepTimes&
         }
         if (now <= 0.0 || now == healthy) continue;
         if (stage == 0 || stage == layout.pipeline - 1) tied = std::max(tied, healthy / now);
-        const auto slow = [&](std::vector<std::int64_t>& all, std::vector<std::int64_t>& part, double bytes, std::size_t place) {
+        const auto slow = [&](std::vector<std::int64_t>& all, std::vector<std::int64_t>& part, double bytes,
+                              std::size_t place) {
             if (all.empty()) return;
             const std::int64_t before = all[place];
             all[place] += rounded(bytes * 1e9 * (1.0 / now - 1.0 / healthy));
@@ -236,8 +249,9 @@ StepTimes PlanModel::times_of(const ClusterState& state) const {
     if (workers_span_nodes_) {  // then the worker's own collectives cross NICs
         const Environment& e = state.environment;
         for (std::size_t gpu = 0; gpu < conditions.gpus.size(); ++gpu)
-            conditions.gpus[gpu].fabric = std::min(conditions.gpus[gpu].fabric,
-                                                   e.nic_factor[gpu] * e.node_network[link_index(topology_.node_of_gpu(static_cast<int>(gpu)))]);
+            conditions.gpus[gpu].fabric =
+                std::min(conditions.gpus[gpu].fabric,
+                         e.nic_factor[gpu] * e.node_network[link_index(topology_.node_of_gpu(static_cast<int>(gpu)))]);
     }
     conditions.node_delay = state.environment.node_delay;
     conditions.hop_delay = state.environment.hop_delay;
@@ -271,8 +285,8 @@ void PlanModel::put_measured(const std::vector<scenarios::GpuPace>& paces, StepT
             put(times.send_gradient, worker.send_gradient, 1.0, 1.0);
         }
     }
-    for (auto* collective : {&times.reduce_gradients, &times.reduce_last_bucket, &times.reduce_tied_embedding, &times.gather_parameters,
-                             &times.gather_first_bucket})
+    for (auto* collective : {&times.reduce_gradients, &times.reduce_last_bucket, &times.reduce_tied_embedding,
+                             &times.gather_parameters, &times.gather_first_bucket})
         std::fill(collective->begin(), collective->end(), 0);
     std::fill(times.optimizer.begin(), times.optimizer.end(), measured_->rest_of_step.ns());
 }

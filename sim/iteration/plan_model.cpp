@@ -12,7 +12,7 @@ namespace {
 using scenarios::Layout;
 using scenarios::StepTimes;
 
-constexpr std::size_t kMemoEntries = 8192;     // then it starts afresh: memory stays flat
+constexpr std::size_t kMemoEntries = 8192;  // then it starts afresh: memory stays flat
 constexpr std::size_t kExecutors = 6;
 constexpr double kPaceGrid = 32.0;
 
@@ -22,7 +22,9 @@ std::uint64_t mix_key(std::uint64_t z) {
     return z ^ (z >> 31);
 }
 
-std::size_t position(int i) { return static_cast<std::size_t>(i); }
+std::size_t position(int i) {
+    return static_cast<std::size_t>(i);
+}
 
 template <class T>
 void remember(T& memo) {
@@ -57,8 +59,9 @@ PlanModel::PlanModel(const scenarios::Cluster& cluster, const Topology& topology
     for (int replica = 0; replica < plan_.layout.data; ++replica)
         for (int stage = 0; stage < plan_.layout.pipeline; ++stage)
             for (int member = 1; member < plan_.layout.ranks_per_worker(); ++member)
-                workers_span_nodes_ = workers_span_nodes_ || topology_.node_of_gpu(plan_.gpu_of_worker(replica, stage, member)) !=
-                                                                 topology_.node_of_gpu(port(replica, stage));
+                workers_span_nodes_ =
+                    workers_span_nodes_ || topology_.node_of_gpu(plan_.gpu_of_worker(replica, stage, member)) !=
+                                               topology_.node_of_gpu(port(replica, stage));
     healthy_capacity_ = topology_.capacities(plan_, std::vector<bool>(position(plan_.layout.data), true));
     prepare_sends();
     prepare_rings();
@@ -71,7 +74,8 @@ std::vector<int> PlanModel::representatives(const StepTimes& times, const std::v
     const Layout& layout = plan_.layout;
     std::vector<int> all(position(layout.data));
     std::iota(all.begin(), all.end(), 0);
-    if (options_.path == Path::kFlowsUnfolded || options_.path == Path::kFlowsReference || !times.micro_batch_factor.empty())
+    if (options_.path == Path::kFlowsUnfolded || options_.path == Path::kFlowsReference ||
+        !times.micro_batch_factor.empty())
         return all;
     if (options_.path == Path::kAutomatic && uplinks_may_contend(capacity)) return all;
     const std::size_t cells = position(layout.pipeline * layout.virtual_pipeline);
@@ -84,8 +88,9 @@ std::vector<int> PlanModel::representatives(const StepTimes& times, const std::v
             for (std::size_t i = 0; i < per_replica; ++i)
                 look.push_back(static_cast<std::uint64_t>(values[position(replica) * per_replica + i]));
         };
-        for (const auto* values : {&times.forward, &times.backward, &times.backward_input, &times.backward_weight,
-                                   &times.send_activation, &times.send_gradient, &times.delay_activation, &times.delay_gradient})
+        for (const auto* values :
+             {&times.forward, &times.backward, &times.backward_input, &times.backward_weight, &times.send_activation,
+              &times.send_gradient, &times.delay_activation, &times.delay_gradient})
             add(*values, cells);
         add(times.optimizer, position(layout.pipeline));
         for (const auto* paths : {&activation_, &gradient_}) {
@@ -141,9 +146,9 @@ FlowExecutor& PlanModel::executor(const std::vector<int>& replicas) {
     }
     Folded folded;
     folded.healthy_capacity = topology_.capacities(plan_, simulated);
-    folded.executor = std::make_unique<FlowExecutor>(
-        scenarios::iteration_graph(layout, tied_embedding_, replicas, micro_batches),
-        layout, replicas, std::move(tables), topology_.links());
+    folded.executor =
+        std::make_unique<FlowExecutor>(scenarios::iteration_graph(layout, tied_embedding_, replicas, micro_batches),
+                                       layout, replicas, std::move(tables), topology_.links());
     folded.executor->hand_over_everything(options_.path == Path::kFlowsReference);
     return *executors_.emplace(replicas, std::move(folded)).first->second.executor;
 }
@@ -168,8 +173,9 @@ Duration PlanModel::flows(const std::vector<std::pair<Duration, ClusterState>>& 
     std::vector<IterationChange> changes;
     IterationState first;
     for (std::size_t i = 0; i < states.size(); ++i) {
-        IterationState state{scenarios::task_durations(engine.graph(), plan_.layout, plan_.micro_batches_of_replica, times[i]),
-                             capacities(states[i].second, healthy), capacities(states[i].second, healthy_capacity_)};
+        IterationState state{
+            scenarios::task_durations(engine.graph(), plan_.layout, plan_.micro_batches_of_replica, times[i]),
+            capacities(states[i].second, healthy), capacities(states[i].second, healthy_capacity_)};
         if (i == 0)
             first = std::move(state);
         else
@@ -187,10 +193,11 @@ PlanModel::Key PlanModel::key_of(const StepTimes& times, const std::vector<doubl
         key.a = mix_key(key.a + value + 0x9e3779b97f4a7c15ULL);
         key.b = mix_key((key.b ^ value) + 0xc2b2ae3d27d4eb4fULL);
     };
-    for (const auto* values : {&times.forward, &times.backward, &times.backward_input, &times.backward_weight, &times.send_activation,
-                               &times.send_gradient, &times.delay_activation, &times.delay_gradient, &times.reduce_gradients,
-                               &times.reduce_last_bucket, &times.reduce_tied_embedding, &times.optimizer, &times.gather_parameters,
-                               &times.gather_first_bucket}) {
+    for (const auto* values :
+         {&times.forward, &times.backward, &times.backward_input, &times.backward_weight, &times.send_activation,
+          &times.send_gradient, &times.delay_activation, &times.delay_gradient, &times.reduce_gradients,
+          &times.reduce_last_bucket, &times.reduce_tied_embedding, &times.optimizer, &times.gather_parameters,
+          &times.gather_first_bucket}) {
         add(values->size());
         for (const std::int64_t value : *values) add(static_cast<std::uint64_t>(value));
     }
@@ -265,7 +272,8 @@ IterationTimes PlanModel::changing(const std::vector<std::pair<Duration, Cluster
             result.workers[w].data_exposed += part.workers[w].data_exposed.scaled(share);
         }
     }
-    for (scenarios::WorkerTimes& worker : result.workers) worker.idle = result.duration - worker.compute - worker.data_exposed;
+    for (scenarios::WorkerTimes& worker : result.workers)
+        worker.idle = result.duration - worker.compute - worker.data_exposed;
     return result;
 }
 
@@ -275,9 +283,12 @@ scenarios::HealthyShares PlanModel::healthy_shares() {
     return scenarios::healthy_shares(evaluator_, healthy_, std::vector<std::int64_t>(position(plan_.workers()), 0));
 }
 
-Duration PlanModel::longest_path(const ClusterState& state) { return evaluator_.iteration_time(times_of(state)); }
+Duration PlanModel::longest_path(const ClusterState& state) {
+    return evaluator_.iteration_time(times_of(state));
+}
 
-std::vector<scenarios::TimelineEntry> PlanModel::timeline(const std::vector<std::pair<Duration, ClusterState>>& states) {
+std::vector<scenarios::TimelineEntry> PlanModel::timeline(
+    const std::vector<std::pair<Duration, ClusterState>>& states) {
     Spans spans;
     flows(states, uses_flows(), &spans);
     std::vector<int> all(position(plan_.layout.data));

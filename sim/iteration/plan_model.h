@@ -23,15 +23,15 @@ namespace headway::sim {
 
 /// State of the cluster during an iteration, or during a part of one.
 struct ClusterState {
-    std::vector<scenarios::GpuPace> paces;      ///< [GPUs]
-    Environment environment;                    ///< its links and delays count here; its GPUs are in `paces`
-    std::vector<double> micro_batch_factor;     ///< as in StepTimes
+    std::vector<scenarios::GpuPace> paces;   ///< [GPUs]
+    Environment environment;                 ///< its links and delays count here; its GPUs are in `paces`
+    std::vector<double> micro_batch_factor;  ///< as in StepTimes
 };
 
 struct IterationTimes {
     Duration duration;
-    Duration contention;                        ///< part of `duration` that the longest path does not know
-    std::vector<scenarios::WorkerTimes> workers;///< [workers], each adds up to `duration`
+    Duration contention;                          ///< part of `duration` that the longest path does not know
+    std::vector<scenarios::WorkerTimes> workers;  ///< [workers], each adds up to `duration`
 };
 
 /// The engine behind all plans of a process, made when the first flow needs it.
@@ -47,19 +47,19 @@ class SharedNetwork {
 
 class PlanModel {
   public:
-    /// `measured` times stand in place of the costs' compute, messages and tail (the slowest rank's clock still stretches them).
-    /// Throws std::invalid_argument for a plan that does not fit the job or the cluster.
-    PlanModel(const scenarios::Cluster& cluster, const Topology& topology, SharedNetwork& network, const scenarios::Plan& plan,
-              scenarios::IterationCosts costs, bool tied_embedding, const SimulationOptions& options,
-              std::optional<scenarios::MeasuredTimes> measured = std::nullopt);
+    /// `measured` times stand in place of the costs' compute, messages and tail (the slowest rank's clock still
+    /// stretches them). Throws std::invalid_argument for a plan that does not fit the job or the cluster.
+    PlanModel(const scenarios::Cluster& cluster, const Topology& topology, SharedNetwork& network,
+              const scenarios::Plan& plan, scenarios::IterationCosts costs, bool tied_embedding,
+              const SimulationOptions& options, std::optional<scenarios::MeasuredTimes> measured = std::nullopt);
     ~PlanModel();
 
     const scenarios::Plan& plan() const { return plan_; }
     const scenarios::IterationCosts& costs() const { return costs_; }
 
-    /// An iteration through which the state stays the same. With `contention_of` (iterations that all differ: jitter, uneven
-    /// sequences) the longest path is that of `state`, and what contention adds is taken from
-    /// the other state, paces rounded to 1/32 and micro-batches even, where the memo finds it again.
+    /// An iteration through which the state stays the same. With `contention_of` (iterations that all differ: jitter,
+    /// uneven sequences) the longest path is that of `state`, and what contention adds is taken from the other state,
+    /// paces rounded to 1/32 and micro-batches even, where the memo finds it again.
     IterationTimes steady(const ClusterState& state, const ClusterState* contention_of = nullptr);
     /// An iteration during which the state changes; `states` by time from its start, the first at 0.
     IterationTimes changing(const std::vector<std::pair<Duration, ClusterState>>& states);
@@ -79,7 +79,8 @@ class PlanModel {
     /// Flows so far that had to share a link.
     std::int64_t contended_flows() const { return contended_flows_; }
 
-    /// What an iteration sends over a rack's uplink, the busier direction, over what the healthy link could carry in `duration`.
+    /// What an iteration sends over a rack's uplink, the busier direction, over what the healthy link could carry in
+    /// `duration`.
     double uplink_load(int rack, Duration duration) const;
 
     /// GPU that stands for worker (replica, stage) in the network.
@@ -97,11 +98,11 @@ class PlanModel {
     struct SendPath {
         bool across = false;
         bool leaves_rack = false;
-        int from = 0;             ///< GPUs
+        int from = 0;  ///< GPUs
         int to = 0;
-        int hop = 0;              ///< pipeline hop as disturbances count them
-        double wire_ns = 0.0;     ///< of the healthy send
-        double rate = 0.0;        ///< healthy, bytes a second and plane
+        int hop = 0;           ///< pipeline hop as disturbances count them
+        double wire_ns = 0.0;  ///< of the healthy send
+        double rate = 0.0;     ///< healthy, bytes a second and plane
     };
 
     void prepare_sends();
@@ -111,14 +112,15 @@ class PlanModel {
     void slow_sends(const ClusterState& state, const std::vector<double>& capacity, scenarios::StepTimes& times) const;
     void slow_collectives(const std::vector<double>& capacity, scenarios::StepTimes& times) const;
     std::vector<double> capacities(const ClusterState& state, const std::vector<double>& healthy) const;
-    /// True when the workers of some rack together can send more than its uplink carries. Then replicas that are equal by
-    /// themselves need not be equal in what they share, and kAutomatic folds nothing.
+    /// True when the workers of some rack together can send more than its uplink carries. Then replicas that are equal
+    /// by themselves need not be equal in what they share, and kAutomatic folds nothing.
     bool uplinks_may_contend(const std::vector<double>& capacity) const;
     std::vector<int> representatives(const scenarios::StepTimes& times, const std::vector<double>& capacity) const;
     FlowExecutor& executor(const std::vector<int>& replicas);
     using Spans = std::vector<std::pair<std::int64_t, std::int64_t>>;
     /// With `spans` of the tasks of all replicas, which are then all simulated.
-    Duration flows(const std::vector<std::pair<Duration, ClusterState>>& states, bool contention, Spans* spans = nullptr);
+    Duration flows(const std::vector<std::pair<Duration, ClusterState>>& states, bool contention,
+                   Spans* spans = nullptr);
     Duration flows_of(const ClusterState& state, const scenarios::StepTimes& times);
     Key key_of(const scenarios::StepTimes& times, const std::vector<double>& capacity) const;
     bool uses_flows() const { return options_.path != Path::kLongestPath && has_flows_; }
@@ -134,13 +136,13 @@ class PlanModel {
     scenarios::StepTimer timer_;
     scenarios::Evaluator evaluator_;
     scenarios::StepTimes healthy_;
-    std::vector<double> healthy_capacity_;        ///< every replica simulated
-    std::vector<SendPath> activation_;            ///< [cells]
+    std::vector<double> healthy_capacity_;  ///< every replica simulated
+    std::vector<SendPath> activation_;      ///< [cells]
     std::vector<SendPath> gradient_;
-    std::vector<std::vector<RingHop>> rings_;     ///< [pipeline] between all replicas
-    std::vector<double> reduce_bytes_;            ///< [places] on the wire of one rank
+    std::vector<std::vector<RingHop>> rings_;  ///< [pipeline] between all replicas
+    std::vector<double> reduce_bytes_;         ///< [places] on the wire of one rank
     std::vector<double> gather_bytes_;
-    std::vector<double> uplink_seconds_;          ///< [racks] an iteration keeps the healthy uplink busy
+    std::vector<double> uplink_seconds_;  ///< [racks] an iteration keeps the healthy uplink busy
     bool has_flows_ = false;
     bool workers_span_nodes_ = false;
 

@@ -1,9 +1,9 @@
 #include "sim/network/flow_network.h"
 
+#include <xbt/log.h>
 #include <simgrid/kernel/resource/Model.hpp>
 #include <simgrid/kernel/resource/NetworkModelIntf.hpp>
 #include <simgrid/s4u.hpp>
-#include <xbt/log.h>
 
 #include <cmath>
 #include <stdexcept>
@@ -48,8 +48,10 @@ class FlowClientModel final : public simgrid::kernel::resource::Model {
 
 class FlowNetwork::Impl {
   public:
-    Impl(const std::vector<double>& capacity, const std::vector<LinkPath>& sources, const std::vector<LinkPath>& sinks) {
-        if (in_process_ != nullptr) throw std::logic_error("one simulated network at a time: SimGrid has one engine a process");
+    Impl(const std::vector<double>& capacity, const std::vector<LinkPath>& sources,
+         const std::vector<LinkPath>& sinks) {
+        if (in_process_ != nullptr)
+            throw std::logic_error("one simulated network at a time: SimGrid has one engine a process");
         in_process_ = this;
         // Settings and callbacks belong to the process: SimGrid can neither change nor disconnect them later.
         static bool first = true;
@@ -129,11 +131,12 @@ class FlowNetwork::Impl {
     }
 
   private:
-    void build(const std::vector<double>& capacity, const std::vector<LinkPath>& sources, const std::vector<LinkPath>& sinks) {
+    void build(const std::vector<double>& capacity, const std::vector<LinkPath>& sources,
+               const std::vector<LinkPath>& sinks) {
         s4u::NetZone* zone = s4u::create_star_zone("cluster");
-        zone->get_network_model()->set_lat_factor_cb(
-            [](double, const s4u::Host*, const s4u::Host*, const std::vector<s4u::Link*>&,
-               const std::unordered_set<s4u::NetZone*>&) { return 0.0; });
+        zone->get_network_model()->set_lat_factor_cb([](double, const s4u::Host*, const s4u::Host*,
+                                                        const std::vector<s4u::Link*>&,
+                                                        const std::unordered_set<s4u::NetZone*>&) { return 0.0; });
         for (std::size_t i = 0; i < capacity.size(); ++i)
             links_.push_back(zone->create_link("l" + std::to_string(i), capacity[i])->set_latency(0.0));
         // The raw latency sits on the first link of every way out; ways in have none.
@@ -163,7 +166,8 @@ class FlowNetwork::Impl {
     }
 
     void advanced() {
-        if (model_->client_ != nullptr && model_->target_ < 0.0) model_->client_->advance(model_->ns_of(s4u::Engine::get_clock()));
+        if (model_->client_ != nullptr && model_->target_ < 0.0)
+            model_->client_->advance(model_->ns_of(s4u::Engine::get_clock()));
     }
 
     void completed(const s4u::Activity& activity) {
@@ -173,7 +177,8 @@ class FlowNetwork::Impl {
         graveyard_.push_back(std::move(slots_[index]));  // must outlive this callback
         free_slots_.push_back(slot);
         --model_->flows_;
-        if (model_->client_ != nullptr) model_->client_->flow_done(tags_[index], model_->ns_of(s4u::Engine::get_clock()));
+        if (model_->client_ != nullptr)
+            model_->client_->flow_done(tags_[index], model_->ns_of(s4u::Engine::get_clock()));
     }
 
     static inline Impl* in_process_ = nullptr;
@@ -193,11 +198,23 @@ FlowNetwork::FlowNetwork(const std::vector<double>& capacity, const std::vector<
     : impl_(std::make_unique<Impl>(capacity, sources, sinks)) {}
 FlowNetwork::~FlowNetwork() = default;
 
-void FlowNetwork::set_capacity(int link, double bytes_per_second) { impl_->set_capacity(link, bytes_per_second); }
-double FlowNetwork::capacity(int link) const { return impl_->capacity(link); }
-void FlowNetwork::open_span(std::int64_t now_ns) { impl_->open_span(now_ns); }
-void FlowNetwork::start(int source, int sink, std::int64_t bytes, int tag) { impl_->start(source, sink, bytes, tag); }
-int FlowNetwork::flows_in_flight() const { return impl_->flows_in_flight(); }
-void FlowNetwork::run(Client& client) { impl_->run(client); }
+void FlowNetwork::set_capacity(int link, double bytes_per_second) {
+    impl_->set_capacity(link, bytes_per_second);
+}
+double FlowNetwork::capacity(int link) const {
+    return impl_->capacity(link);
+}
+void FlowNetwork::open_span(std::int64_t now_ns) {
+    impl_->open_span(now_ns);
+}
+void FlowNetwork::start(int source, int sink, std::int64_t bytes, int tag) {
+    impl_->start(source, sink, bytes, tag);
+}
+int FlowNetwork::flows_in_flight() const {
+    return impl_->flows_in_flight();
+}
+void FlowNetwork::run(Client& client) {
+    impl_->run(client);
+}
 
 }  // namespace headway::sim

@@ -7,13 +7,14 @@
 /// Max-min fair flows over shared links: the one adapter to SimGrid (its headers appear in flow_network.cpp alone).
 ///
 /// One instance at a time, since SimGrid has one engine a process. The engine is driven from the calling thread without
-/// actors. It runs only while flows are in flight: everything else is the client's own business, in integer nanoseconds.
+/// actors. It runs only while flows are in flight: everything else is the client's own business, in integer
+/// nanoseconds.
 ///
-/// Settings (measured on SimGrid 3.32): network model CM02 without cross traffic and without TCP windows, so that n flows on
-/// a link get 1/n each; all routes carry the same vanishing raw latency, taken out again by a latency factor of 0, since
-/// CM02 weights flows by latency and a route of latency 0 would freeze a flow's rate bound at its start. Real latencies are the
-/// client's delays. The engine's clock starts at a power of two and every span of flows on a multiple of 2^-20 s, so that
-/// equal spans are equal to the bit.
+/// Settings (measured on SimGrid 3.32): network model CM02 without cross traffic and without TCP windows, so that n
+/// flows on a link get 1/n each; all routes carry the same vanishing raw latency, taken out again by a latency factor
+/// of 0, since CM02 weights flows by latency and a route of latency 0 would freeze a flow's rate bound at its start.
+/// Real latencies are the client's delays. The engine's clock starts at a power of two and every span of flows on a
+/// multiple of 2^-20 s, so that equal spans are equal to the bit.
 namespace headway::sim {
 
 /// Links that a flow crosses on its way out of a source or into a sink, as indices into the network's links.
@@ -34,7 +35,8 @@ class FlowNetwork {
     };
 
     /// `capacity` in bytes a second, each > 0. Throws std::logic_error while another instance lives.
-    FlowNetwork(const std::vector<double>& capacity, const std::vector<LinkPath>& sources, const std::vector<LinkPath>& sinks);
+    FlowNetwork(const std::vector<double>& capacity, const std::vector<LinkPath>& sources,
+                const std::vector<LinkPath>& sinks);
     ~FlowNetwork();
 
     /// Effective at once, also for flows in flight.

@@ -13,9 +13,9 @@ using scenarios::Duration;
 
 /// Whose fault it was: splits what an iteration took longer than healthy among the causes in force.
 ///
-/// With one cause it bears all. With several, each weighs what the iteration loses by its direct effects (the time with all minus
-/// the time without it, contention at rounded paces), and the weights are scaled to the whole excess; where no cause weighs anything by itself (two
-/// that hide each other), they share equally.
+/// With one cause it bears all. With several, each weighs what the iteration loses by its direct effects (the time with
+/// all minus the time without it, contention at rounded paces), and the weights are scaled to the whole excess; where
+/// no cause weighs anything by itself (two that hide each other), they share equally.
 class Attribution {
   public:
     /// Time of the iteration without the direct effects of one cause (-1: with all).

@@ -8,23 +8,27 @@
 namespace headway::sim {
 namespace {
 
-constexpr double kUsualSwing = 0.002;    // of the pace of a GPU that a warm facility slows down anyway
+constexpr double kUsualSwing = 0.002;  // of the pace of a GPU that a warm facility slows down anyway
 constexpr double kWeightGrid = 256.0;  // paces, so that weights can be used again while clocks drift
 
 constexpr std::size_t kPartsOfIteration = 8;  // further ones are left to the first
 
 bool is_drawn(const scenarios::Cause& cause) {
-    return std::holds_alternative<scenarios::Jitter>(cause) || std::holds_alternative<scenarios::SequenceLengths>(cause);
+    return std::holds_alternative<scenarios::Jitter>(cause) ||
+           std::holds_alternative<scenarios::SequenceLengths>(cause);
 }
 
-std::size_t cause_index(int i) { return static_cast<std::size_t>(i); }
+std::size_t cause_index(int i) {
+    return static_cast<std::size_t>(i);
+}
 
 }  // namespace
 
 std::vector<int> Trajectory::causes_at(Duration at, bool drawn) const {
     std::set<int> causes(lingering_);
     for (const int cause : timeline_.active(at)) causes.insert(cause);
-    std::erase_if(causes, [&](int cause) { return is_drawn(scenario_.disturbances[cause_index(cause)].cause) != drawn; });
+    std::erase_if(causes,
+                  [&](int cause) { return is_drawn(scenario_.disturbances[cause_index(cause)].cause) != drawn; });
     return {causes.begin(), causes.end()};
 }
 
@@ -42,8 +46,7 @@ void Trajectory::track_lingering(const std::vector<double>& thermal_pace) {
                 const double usual = healthy[cause_index(gpu)];
                 return thermal_pace[cause_index(gpu)] >= (usual < 1.0 ? usual - kUsualSwing : 1.0);
             };
-            if (std::all_of(gpus.begin(), gpus.end(), recovered))
-                lingering_.erase(index);
+            if (std::all_of(gpus.begin(), gpus.end(), recovered)) lingering_.erase(index);
         }
     }
 }
@@ -77,7 +80,8 @@ void Trajectory::attribute(Prepared& prepared, const IterationTimes& times, Dura
         Part part{at, causes_at(at, false), 0.0};
         if (!part.causes.empty()) {
             const bool only = next - at == times.duration;
-            part.weight = only ? 1.0 : (next - at).s() * std::max(1e-9, (time_at(at, {}, rough) - prepared.healthy.duration).s());
+            part.weight =
+                only ? 1.0 : (next - at).s() * std::max(1e-9, (time_at(at, {}, rough) - prepared.healthy.duration).s());
             sum += part.weight;
             parts.push_back(std::move(part));
         }
@@ -87,7 +91,8 @@ void Trajectory::attribute(Prepared& prepared, const IterationTimes& times, Dura
     for (std::size_t i = 0; i < parts.size(); ++i) {
         const Part& part = parts[i];
         const double after = i + 1 == parts.size() ? 1.0 : before + part.weight / sum;
-        const std::int64_t share = std::llround(static_cast<double>(excess) * after) - std::llround(static_cast<double>(excess) * before);
+        const std::int64_t share =
+            std::llround(static_cast<double>(excess) * after) - std::llround(static_cast<double>(excess) * before);
         before = after;
         attribution_.split(
             share, part.causes, {timeline_.fingerprint(part.at), hash, prepared.number},
@@ -102,8 +107,9 @@ void Trajectory::attribute(Prepared& prepared, const IterationTimes& times, Dura
     }
 }
 
-std::int64_t Trajectory::attribute_draws(PlanModel& model, std::int64_t excess_ns, const IterationTimes& times, Duration start,
-                                         const std::vector<double>& thermal_pace, std::vector<std::int64_t>& costs_ns) {
+std::int64_t Trajectory::attribute_draws(PlanModel& model, std::int64_t excess_ns, const IterationTimes& times,
+                                         Duration start, const std::vector<double>& thermal_pace,
+                                         std::vector<std::int64_t>& costs_ns) {
     // What is drawn anew for every iteration costs the difference to the iteration without the draw.
     const std::vector<int> drawn = causes_at(start, true);
     if (drawn.empty()) return 0;
@@ -115,8 +121,8 @@ std::int64_t Trajectory::attribute_draws(PlanModel& model, std::int64_t excess_n
     attribution_.split(
         share, drawn, {},
         [&](int cause) {
-            ClusterState state =
-                state_with(timeline_.environment(start, cause < 0 ? std::vector<int>{} : std::vector<int>{cause}), thermal_pace);
+            ClusterState state = state_with(
+                timeline_.environment(start, cause < 0 ? std::vector<int>{} : std::vector<int>{cause}), thermal_pace);
             draw(state, model.plan(), drawn_ - 1);
             return model.longest_path(state);
         },

@@ -17,10 +17,12 @@ void MeasurementAverage::add(const IterationTimes& times, const std::vector<doub
     const scenarios::Layout& layout = plan_.layout;
     for (int replica = 0; replica < layout.data; ++replica) {
         for (int stage = 0; stage < layout.pipeline; ++stage) {
-            const scenarios::WorkerTimes& worker = times.workers[static_cast<std::size_t>(plan_.worker(replica, stage))];
+            const scenarios::WorkerTimes& worker =
+                times.workers[static_cast<std::size_t>(plan_.worker(replica, stage))];
             double slowest = 1e9;
             for (int member = 0; member < layout.ranks_per_worker(); ++member)
-                slowest = std::min(slowest, pace[static_cast<std::size_t>(plan_.gpu_of_worker(replica, stage, member))]);
+                slowest =
+                    std::min(slowest, pace[static_cast<std::size_t>(plan_.gpu_of_worker(replica, stage, member))]);
             for (int member = 0; member < layout.ranks_per_worker(); ++member) {
                 const auto rank = static_cast<std::size_t>(
                     plan_.rank(member % layout.tensor, member / layout.tensor, replica, stage));
@@ -34,9 +36,9 @@ void MeasurementAverage::add(const IterationTimes& times, const std::vector<doub
     }
 }
 
-std::vector<policies::RankMeasurement> MeasurementAverage::ranks(const Fleet& fleet, const Environment& environment,
-                                                                 const std::vector<double>& busy,
-                                                                 const std::vector<std::int64_t>& memory_of_stage) const {
+std::vector<policies::RankMeasurement> MeasurementAverage::ranks(
+    const Fleet& fleet, const Environment& environment, const std::vector<double>& busy,
+    const std::vector<std::int64_t>& memory_of_stage) const {
     std::vector<policies::RankMeasurement> result;
     const double iterations = std::max(1, count_);
     const auto mean = [&](double sum) { return Duration::nanoseconds(std::llround(sum / iterations)); };
@@ -67,8 +69,10 @@ std::vector<policies::GroupMeasurement> MeasurementAverage::groups(const PlanMod
     const double message = static_cast<double>(model.costs().activation.bytes_per_rank.count());
     for (int worker = 0; layout.pipeline > 1 && worker < model.plan().workers(); ++worker) {
         const auto cell = static_cast<std::size_t>(worker * v);
-        const std::int64_t ns = times.send_activation.empty() ? 0 : times.send_activation[cell] +
-                                                                       (times.delay_activation.empty() ? 0 : times.delay_activation[cell]);
+        const std::int64_t ns =
+            times.send_activation.empty()
+                ? 0
+                : times.send_activation[cell] + (times.delay_activation.empty() ? 0 : times.delay_activation[cell]);
         if (ns > 0) result.push_back({Kind::kPipeline, worker, message / (static_cast<double>(ns) * 1e-9)});
     }
     const double ranks = static_cast<double>(layout.data) * layout.context;
@@ -83,7 +87,9 @@ std::vector<policies::GroupMeasurement> MeasurementAverage::groups(const PlanMod
         }
         // Bus bandwidth as nccl-tests counts it.
         const double passes = layout.distributed_optimizer ? 1.0 : 2.0;
-        if (ns > 0) result.push_back({Kind::kData, stage, bytes * passes * (ranks - 1.0) / ranks / (static_cast<double>(ns) * 1e-9)});
+        if (ns > 0)
+            result.push_back(
+                {Kind::kData, stage, bytes * passes * (ranks - 1.0) / ranks / (static_cast<double>(ns) * 1e-9)});
     }
     return result;
 }

@@ -18,9 +18,10 @@ class MeasurementAverage {
     void add(const IterationTimes& times, const std::vector<double>& pace);
     bool empty() const { return count_ == 0; }
 
-    /// Ranks of the plan; sensors as they read now. A rank's compute is its own kernels: in a worker, the faster ranks wait for
-    /// the slowest in the tensor collectives, which counts as exposed communication.
-    std::vector<policies::RankMeasurement> ranks(const Fleet& fleet, const Environment& environment, const std::vector<double>& busy,
+    /// Ranks of the plan; sensors as they read now. A rank's compute is its own kernels: in a worker, the faster ranks
+    /// wait for the slowest in the tensor collectives, which counts as exposed communication.
+    std::vector<policies::RankMeasurement> ranks(const Fleet& fleet, const Environment& environment,
+                                                 const std::vector<double>& busy,
                                                  const std::vector<std::int64_t>& memory_of_stage) const;
     /// Bus bandwidth of gradient reductions and of pipeline sends in the given state.
     static std::vector<policies::GroupMeasurement> groups(const PlanModel& model, const ClusterState& state);
@@ -28,7 +29,7 @@ class MeasurementAverage {
   private:
     scenarios::Plan plan_;
     int count_ = 0;
-    std::vector<double> compute_ns_;   ///< [ranks]
+    std::vector<double> compute_ns_;  ///< [ranks]
     std::vector<double> exposed_ns_;
     std::vector<double> idle_ns_;
 };

@@ -16,7 +16,8 @@ std::string pause_text(Duration d) {
     const double value = d.s();
     const auto whole = static_cast<long long>(std::llround(value));
     const auto pair = [](long long large, const char* unit, long long small, const char* small_unit) {
-        return std::to_string(large) + unit + (small > 0 ? (small < 10 ? " 0" : " ") + std::to_string(small) + small_unit : "");
+        return std::to_string(large) + unit +
+               (small > 0 ? (small < 10 ? " 0" : " ") + std::to_string(small) + small_unit : "");
     };
     if (whole >= 3600) return pair(whole / 3600, " h", whole % 3600 / 60, " min");
     if (whole >= 100) return pair(whole / 60, " min", whole % 60, " s");
@@ -25,7 +26,9 @@ std::string pause_text(Duration d) {
     return text.substr(0, text.find('.') + 2) + " s";
 }
 
-std::string iterations_text(std::int64_t n) { return std::to_string(n) + (n == 1 ? " iteration" : " iterations"); }
+std::string iterations_text(std::int64_t n) {
+    return std::to_string(n) + (n == 1 ? " iteration" : " iterations");
+}
 
 }  // namespace
 
@@ -85,7 +88,9 @@ Duration Trajectory::until_the_end(Duration time) const {
     return scenario_.run.time ? std::min(time, std::max(now_, *scenario_.run.time)) : time;
 }
 
-void Trajectory::absorb(const Outage& outage) { outages_.push_back(outage); }
+void Trajectory::absorb(const Outage& outage) {
+    outages_.push_back(outage);
+}
 
 void Trajectory::lose(const scenarios::Plan& plan, Duration at, const std::vector<int>& shut_down) {
     broken_off_ = now_;
@@ -103,8 +108,8 @@ void Trajectory::lose(const scenarios::Plan& plan, Duration at, const std::vecto
         }
         outage.noticed = noticed;
         outage.repaired = noticed + scenario_.cluster.facility.gpu_repair;
-        outage.what = (outage.gpus.size() > 1 ? "GPUs " : "GPU ") + outage.what + " (node " + std::to_string(outage.node) +
-                      ", shut down by heat)";
+        outage.what = (outage.gpus.size() > 1 ? "GPUs " : "GPU ") + outage.what + " (node " +
+                      std::to_string(outage.node) + ", shut down by heat)";
         absorb(outage);
     }
     take_losses(plan, noticed, noticed);
@@ -135,10 +140,13 @@ policies::RecoveryOutcome Trajectory::recover(policies::Recovery choice) {
             ready = std::max(ready, replacement.at);
             if (!outage.by_heat) reporter_.loss_ends(outage.disturbance, replacement.at);
             if (replaced >= kOutagesTold) continue;
-            what += (what.empty() ? "" : "; ") + outage.what + " lost in iteration " + std::to_string(completed_) + ": " +
-                    (comes ? replacement.spare ? "waited " + waited + " for a spare node to join"
-                                               : "no spare node, so the job stood still for " + waited + " until it was repaired"
-                           : std::string(replacement.spare ? "a spare node would have joined" : "no spare node, and it would have been repaired") +
+            what += (what.empty() ? "" : "; ") + outage.what + " lost in iteration " + std::to_string(completed_) +
+                    ": " +
+                    (comes ? replacement.spare
+                                 ? "waited " + waited + " for a spare node to join"
+                                 : "no spare node, so the job stood still for " + waited + " until it was repaired"
+                           : std::string(replacement.spare ? "a spare node would have joined"
+                                                           : "no spare node, and it would have been repaired") +
                                  " after " + waited + ", but the run ended first");
         }
         const std::optional<Duration> next = next_loss(plan, ready + prepared.checkpoint.restart);
@@ -156,8 +164,8 @@ policies::RecoveryOutcome Trajectory::recover(policies::Recovery choice) {
     outcome.iterations_lost = static_cast<int>(completed_ - checkpoints_.back().iteration);
     outcome.plan = plan;
     if (until_the_end(ready) == ready)
-        what += "; restart and loading the checkpoint of iteration " + std::to_string(checkpoints_.back().iteration) + " took " +
-                pause_text(end - ready);
+        what += "; restart and loading the checkpoint of iteration " + std::to_string(checkpoints_.back().iteration) +
+                " took " + pause_text(end - ready);
     what += "; " + iterations_text(outcome.iterations_lost) + " to be trained again";
 
     ++vain_recoveries_;

@@ -8,7 +8,7 @@ namespace {
 constexpr double kTemperatureBand = 4.0;  // K
 constexpr double kPowerBand = 20.0;       // W
 constexpr double kSpeedBand = 0.01;
-constexpr double kClockBand = 2.0;        // clock steps
+constexpr double kClockBand = 2.0;  // clock steps
 
 }  // namespace
 
@@ -21,7 +21,8 @@ Reporter::Reporter(const scenarios::Scenario& scenario, const Timeline& timeline
     }
     readings_.resize(static_cast<std::size_t>(scenario.cluster.gpus()));
     for (const scenarios::NodeGroup& group : scenario.cluster.node_groups)
-        clock_step_.insert(clock_step_.end(), static_cast<std::size_t>(group.count * group.node.gpus), group.node.gpu.clock_step.value);
+        clock_step_.insert(clock_step_.end(), static_cast<std::size_t>(group.count * group.node.gpus),
+                           group.node.gpu.clock_step.value);
     start();
 }
 
@@ -50,8 +51,8 @@ bool Reporter::differs(const Reading& now, const Reading& last, double clock_ste
            std::abs(now.clock_mhz - last.clock_mhz) >= kClockBand * clock_step;
 }
 
-void Reporter::sensors(Duration now, const Fleet& fleet, const Environment& environment, const std::vector<double>& busy,
-                       const std::vector<double>& speed) {
+void Reporter::sensors(Duration now, const Fleet& fleet, const Environment& environment,
+                       const std::vector<double>& busy, const std::vector<double>& speed) {
     if (sink_ == nullptr || now < next_sensors_) return;
     next_sensors_ = now + period_;
     for (std::size_t gpu = 0; gpu < readings_.size(); ++gpu) {

@@ -13,9 +13,10 @@
 
 namespace headway::sim {
 
-/// Tells the sink what happened, in the order of time; sensors are sampled at iteration boundaries, at most once a telemetry
-/// period, and reported where a reading left the band around the last one reported: 4 C, 20 W, two clock steps, 1 % of speed, or
-/// other throttle reasons. Without the band every checkpoint of a large job would report every GPU several times.
+/// Tells the sink what happened, in the order of time; sensors are sampled at iteration boundaries, at most once a
+/// telemetry period, and reported where a reading left the band around the last one reported: 4 C, 20 W, two clock
+/// steps, 1 % of speed, or other throttle reasons. Without the band every checkpoint of a large job would report every
+/// GPU several times.
 class Reporter {
   public:
     Reporter(const scenarios::Scenario& scenario, const Timeline& timeline, scenarios::RunSink* sink);
@@ -53,7 +54,7 @@ class Reporter {
     std::multimap<Duration, Mark> all_marks_;
     std::multimap<Duration, Mark> marks_;
     std::vector<Reading> readings_;
-    std::vector<double> clock_step_;   ///< [GPUs]
+    std::vector<double> clock_step_;  ///< [GPUs]
     std::vector<double> loads_;
     Duration next_sensors_;
     Duration next_links_;

@@ -19,13 +19,15 @@ namespace {
 
 constexpr std::size_t kPreparedPlans = 4;
 constexpr int kHealthyPasses = 4;
-constexpr double kSlowestPace = 1e-6;    // of causes that come together: an iteration stays within what a clock counts
-constexpr int kVainRecoveries = 10;      // in a row, without a new iteration: then the run ends
+constexpr double kSlowestPace = 1e-6;  // of causes that come together: an iteration stays within what a clock counts
+constexpr int kVainRecoveries = 10;    // in a row, without a new iteration: then the run ends
 const Duration kLongestRun = Duration::seconds(100.0 * 365 * 86400);
-constexpr int kExactChanges = 8;         // more than that within one iteration are averaged over it
-constexpr int kAveragedChanges = 1000;   // and these are looked at
+constexpr int kExactChanges = 8;        // more than that within one iteration are averaged over it
+constexpr int kAveragedChanges = 1000;  // and these are looked at
 
-std::size_t at_index(int i) { return static_cast<std::size_t>(i); }
+std::size_t at_index(int i) {
+    return static_cast<std::size_t>(i);
+}
 
 /// Log-normal with mean 1 and this coefficient of variation.
 double lognormal(scenarios::RandomStream& stream, double variation) {
@@ -44,7 +46,8 @@ std::string gib_text(scenarios::Bytes bytes) {
 Trajectory::Trajectory(const scenarios::Scenario& scenario, scenarios::RunSink* sink, const SimulationOptions& options)
     : scenario_(scenario),
       options_(options),
-      facts_{scenario.job, scenario.cluster, scenarios::initial_plan(scenario.strategy, scenario.job, scenario.cluster)},
+      facts_{scenario.job, scenario.cluster,
+             scenarios::initial_plan(scenario.strategy, scenario.job, scenario.cluster)},
       topology_(scenario.cluster),
       network_(topology_),
       timeline_(scenario),
@@ -55,18 +58,19 @@ Trajectory::Trajectory(const scenarios::Scenario& scenario, scenarios::RunSink* 
     if (!shortages.empty()) {
         std::string message = "the plan does not fit in memory:";
         for (const scenarios::MemoryShortage& s : shortages)
-            message += "\n  stage " + std::to_string(s.stage) + " needs " + gib_text(s.needed) + " on GPU " + std::to_string(s.gpu) +
-                       ", which has " + gib_text(s.available);
+            message += "\n  stage " + std::to_string(s.stage) + " needs " + gib_text(s.needed) + " on GPU " +
+                       std::to_string(s.gpu) + ", which has " + gib_text(s.available);
         throw scenarios::ConfigError(message);
     }
     healthy_environment_ = timeline_.healthy();
     const Prepared& initial = prepare(facts_.initial_plan);
     if (initial.shuts_down >= 0) {
         const scenarios::GpuType& gpu = scenario.cluster.gpu_type(initial.shuts_down);
-        throw scenarios::ConfigError("cluster.facility.inlet: " + scenarios::format_value(scenario.cluster.facility.inlet) +
-                                     " is not allowed (GPU " + std::to_string(initial.shuts_down) + ", " + gpu.name +
-                                     ", reaches its shutdown temperature of " + scenarios::format_value(gpu.thermal.shutdown) +
-                                     " under this job)");
+        throw scenarios::ConfigError(
+            "cluster.facility.inlet: " + scenarios::format_value(scenario.cluster.facility.inlet) +
+            " is not allowed (GPU " + std::to_string(initial.shuts_down) + ", " + gpu.name +
+            ", reaches its shutdown temperature of " + scenarios::format_value(gpu.thermal.shutdown) +
+            " under this job)");
     }
     healthy_iteration_ = initial.healthy.duration;
     start(scenario.seed);
@@ -90,10 +94,11 @@ Trajectory::Prepared& Trajectory::prepare(const scenarios::Plan& plan) {
     }
     Prepared prepared;
     prepared.number = ++plans_seen_;
-    prepared.model = std::make_unique<PlanModel>(
-        scenario_.cluster, topology_, network_, plan, scenarios::iteration_costs(scenario_.job, scenario_.cluster, plan),
-        scenario_.job.model.tied_embedding, options_, scenario_.job.measured);
-    // Heat depends on the load and the load on how long an iteration takes: a few passes where the air is warm, one elsewhere.
+    prepared.model = std::make_unique<PlanModel>(scenario_.cluster, topology_, network_, plan,
+                                                 scenarios::iteration_costs(scenario_.job, scenario_.cluster, plan),
+                                                 scenario_.job.model.tied_embedding, options_, scenario_.job.measured);
+    // Heat depends on the load and the load on how long an iteration takes: a few passes where the air is warm, one
+    // elsewhere.
     prepared.pace.assign(at_index(scenario_.cluster.gpus()), 1.0);
     prepared.healthy = prepared.model->steady(state_with(healthy_environment_, prepared.pace));
     prepared.busy = busy_of(plan, prepared.healthy);
@@ -156,7 +161,8 @@ void Trajectory::check_plan(const scenarios::Plan& plan) const {
         if (!holds) throw std::invalid_argument("a plan that cannot run: " + what);
     };
     const scenarios::Layout& layout = plan.layout;
-    expect(layout.tensor > 0 && layout.pipeline > 0 && layout.data > 0 && layout.context > 0 && layout.virtual_pipeline > 0,
+    expect(layout.tensor > 0 && layout.pipeline > 0 && layout.data > 0 && layout.context > 0 &&
+               layout.virtual_pipeline > 0,
            "every degree is at least 1");
     expect(plan.gpu_of_rank.size() == at_index(layout.world_size()), "one GPU a rank");
     std::set<int> seen;
@@ -176,8 +182,8 @@ void Trajectory::check_plan(const scenarios::Plan& plan) const {
                sum(plan.micro_batches_of_replica) == scenario_.job.global_batch / scenario_.job.micro_batch,
            "micro-batches of the replicas add up to the global batch");
     for (const scenarios::MemoryShortage& s : scenarios::memory_shortages(scenario_.job, scenario_.cluster, plan))
-        expect(false, "stage " + std::to_string(s.stage) + " needs " + gib_text(s.needed) + " on GPU " + std::to_string(s.gpu) +
-                          ", which has " + gib_text(s.available));
+        expect(false, "stage " + std::to_string(s.stage) + " needs " + gib_text(s.needed) + " on GPU " +
+                          std::to_string(s.gpu) + ", which has " + gib_text(s.available));
 }
 
 void Trajectory::refresh_environment() {
@@ -198,7 +204,8 @@ policies::Measurements Trajectory::run(const scenarios::Plan& plan, int iteratio
         if (ended()) break;
         if (train_one(prepared, average) == Step::kLost) {
             policies::Loss loss;
-            for (const Outage& outage : outages_) loss.gpus.insert(loss.gpus.end(), outage.gpus.begin(), outage.gpus.end());
+            for (const Outage& outage : outages_)
+                loss.gpus.insert(loss.gpus.end(), outage.gpus.begin(), outage.gpus.end());
             loss.noticed_at = now_;
             result.loss = std::move(loss);
             break;
@@ -210,7 +217,8 @@ policies::Measurements Trajectory::run(const scenarios::Plan& plan, int iteratio
     if (result.ended) reporter_.disturbances(now_);
     refresh_environment();
     result.ranks = average.ranks(fleet_, environment_, busy_, prepared.memory);
-    result.groups = MeasurementAverage::groups(*prepared.model, state_with(environment_, fleet_.pace_over(environment_.surroundings, busy_, last_duration_)));
+    result.groups = MeasurementAverage::groups(
+        *prepared.model, state_with(environment_, fleet_.pace_over(environment_.surroundings, busy_, last_duration_)));
     return result;
 }
 
@@ -258,15 +266,16 @@ void average_into(std::vector<double>& sum, const std::vector<double>& values, d
     for (std::size_t i = 0; i < values.size(); ++i) sum[i] += values[i] * weight;
 }
 
-/// Time-weighted mean of environments, for iterations in which more changes than are followed one by one. Of very many (a link
-/// that flaps every millisecond) the first ones stand for all.
+/// Time-weighted mean of environments, for iterations in which more changes than are followed one by one. Of very many
+/// (a link that flaps every millisecond) the first ones stand for all.
 Environment mean_environment(const Timeline& timeline, Duration start, Duration end) {
     Duration covered = start;
-    for (int changes = 0; covered < end && changes < kAveragedChanges; ++changes) covered = timeline.next_change(covered);
+    for (int changes = 0; covered < end && changes < kAveragedChanges; ++changes)
+        covered = timeline.next_change(covered);
     end = std::min(end, covered);
     Environment mean = timeline.environment(start);
-    for (auto* values : {&mean.compute_share, &mean.memory_share, &mean.fabric_factor, &mean.node_network, &mean.nic_factor,
-                         &mean.uplink_factor})
+    for (auto* values : {&mean.compute_share, &mean.memory_share, &mean.fabric_factor, &mean.node_network,
+                         &mean.nic_factor, &mean.uplink_factor})
         std::fill(values->begin(), values->end(), 0.0);
     for (Duration at = start; at < end;) {
         const Duration next = std::min(end, timeline.next_change(at));
@@ -331,8 +340,8 @@ Trajectory::Step Trajectory::train_one(Prepared& prepared, MeasurementAverage& a
     refresh_environment();
     const Environment during = environment_;
 
-    // The clock depends on how long the iteration takes and the other way round: one pass from the last duration, one more where
-    // that was off.
+    // The clock depends on how long the iteration takes and the other way round: one pass from the last duration, one
+    // more where that was off.
     std::vector<double> pace = fleet_.pace_over(during.surroundings, busy_, last_duration_);
     IterationTimes times = compute(prepared, pace);
     if (!fleet_.settled() && std::abs(times.duration / last_duration_ - 1.0) > 0.02) {
@@ -367,14 +376,16 @@ Trajectory::Step Trajectory::train_one(Prepared& prepared, MeasurementAverage& a
         scenarios::GpuSummary& summary = summaries_[g];
         speed_time_[g] += speed[g] * times.duration.s();
         summary.min_speed = std::min(summary.min_speed, speed[g]);
-        summary.max_temperature_c = std::max(summary.max_temperature_c, fleet_.temperature_c(gpu, during.surroundings[g]));
+        summary.max_temperature_c =
+            std::max(summary.max_temperature_c, fleet_.temperature_c(gpu, during.surroundings[g]));
     }
     reporter_.sensors(now_, fleet_, during, busy_, speed);
     reporter_.links(now_, *prepared.model, times.duration);
     return Step::kTrained;
 }
 
-void Trajectory::report(Prepared& prepared, const IterationTimes& times, Duration start, const std::vector<double>& thermal_pace) {
+void Trajectory::report(Prepared& prepared, const IterationTimes& times, Duration start,
+                        const std::vector<double>& thermal_pace) {
     if (reporter_.sink() != nullptr) {
         scenarios::IterationEvent event;
         event.index = completed_;
@@ -386,8 +397,7 @@ void Trajectory::report(Prepared& prepared, const IterationTimes& times, Duratio
         attribute(prepared, times, start, thermal_pace, event.disturbance_cost_ns);
         reporter_.sink()->iteration(event);
         if (options_.operations && reporter_.sink()->wants_operations())
-            reporter_.sink()->operations(event.index, event.start_ns,
-                                         prepared.model->timeline(last_states_));
+            reporter_.sink()->operations(event.index, event.start_ns, prepared.model->timeline(last_states_));
     }
     track_lingering(thermal_pace);
     ++completed_;
@@ -405,8 +415,7 @@ void Trajectory::save_if_due(Prepared& prepared) {
     fleet_.cool(environment_.surroundings, pause);
     now_ += pause;
     Duration durable = now_;
-    if (policy.asynchronous)
-        durable += prepared.checkpoint.state / scenario_.cluster.facility.storage_write;
+    if (policy.asynchronous) durable += prepared.checkpoint.state / scenario_.cluster.facility.storage_write;
     checkpoints_.push_back({completed_, durable});
     if (checkpoints_.size() > 2) checkpoints_.erase(checkpoints_.begin());
     last_save_ = start;

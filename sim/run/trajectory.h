@@ -44,10 +44,10 @@ class Trajectory {
         IterationTimes healthy;
         scenarios::TimeShares shares;
         scenarios::CheckpointCosts checkpoint;
-        std::vector<double> busy;               ///< [GPUs] of the healthy iteration
-        std::vector<double> pace;               ///< [GPUs] that heat leaves in it, in the facility's own air
-        int shuts_down = -1;                    ///< GPU that is too hot even in it
-        std::vector<std::int64_t> memory;       ///< [pipeline] bytes
+        std::vector<double> busy;          ///< [GPUs] of the healthy iteration
+        std::vector<double> pace;          ///< [GPUs] that heat leaves in it, in the facility's own air
+        int shuts_down = -1;               ///< GPU that is too hot even in it
+        std::vector<std::int64_t> memory;  ///< [pipeline] bytes
     };
     struct Checkpoint {
         std::int64_t iteration = 0;
@@ -65,9 +65,10 @@ class Trajectory {
     /// Puts in what is drawn anew for the n-th iteration that is executed.
     void draw(ClusterState& state, const scenarios::Plan& plan, std::int64_t execution) const;
     IterationTimes compute(Prepared& prepared, const std::vector<double>& thermal_pace);
-    void attribute(Prepared& prepared, const IterationTimes& times, Duration start, const std::vector<double>& thermal_pace,
-                   std::vector<std::int64_t>& costs_ns);
-    void report(Prepared& prepared, const IterationTimes& times, Duration start, const std::vector<double>& thermal_pace);
+    void attribute(Prepared& prepared, const IterationTimes& times, Duration start,
+                   const std::vector<double>& thermal_pace, std::vector<std::int64_t>& costs_ns);
+    void report(Prepared& prepared, const IterationTimes& times, Duration start,
+                const std::vector<double>& thermal_pace);
     /// Causes in force, or still felt; `drawn`: those that are drawn anew for every iteration, or the others.
     std::vector<int> causes_at(Duration at, bool drawn) const;
     std::int64_t attribute_draws(PlanModel& model, std::int64_t excess_ns, const IterationTimes& times, Duration start,
@@ -94,7 +95,7 @@ class Trajectory {
     Facility facility_;
     Reporter reporter_;
     Attribution attribution_;
-    std::list<std::pair<scenarios::Plan, Prepared>> prepared_;   ///< latest first
+    std::list<std::pair<scenarios::Plan, Prepared>> prepared_;  ///< latest first
     std::uint64_t plans_seen_ = 0;
     Environment healthy_environment_;
     Duration healthy_iteration_;
@@ -105,22 +106,22 @@ class Trajectory {
     Environment environment_;
     Duration environment_until_;
     Duration environment_since_;
-    std::vector<double> busy_;                  ///< [GPUs] below 0: not in the job
+    std::vector<double> busy_;  ///< [GPUs] below 0: not in the job
     Duration last_duration_;
-    std::vector<std::pair<Duration, ClusterState>> last_states_;   ///< during the last iteration
-    std::int64_t drawn_ = 0;                    ///< iterations executed, repeated ones too: index of the random streams
+    std::vector<std::pair<Duration, ClusterState>> last_states_;  ///< during the last iteration
+    std::int64_t drawn_ = 0;  ///< iterations executed, repeated ones too: index of the random streams
     std::int64_t completed_ = 0;
     std::int64_t furthest_ = 0;
-    int vain_recoveries_ = 0;                   ///< since the last iteration that was new
-    std::vector<Checkpoint> checkpoints_;       ///< latest last
+    int vain_recoveries_ = 0;              ///< since the last iteration that was new
+    std::vector<Checkpoint> checkpoints_;  ///< latest last
     Duration last_save_;
-    std::size_t next_loss_ = 0;                 ///< index into the timeline's losses
-    std::vector<Outage> outages_;               ///< not replaced yet
-    Duration broken_off_;                       ///< end of the last completed iteration before the loss
+    std::size_t next_loss_ = 0;    ///< index into the timeline's losses
+    std::vector<Outage> outages_;  ///< not replaced yet
+    Duration broken_off_;          ///< end of the last completed iteration before the loss
     Duration lost_at_;
-    std::vector<Duration> unusable_until_;      ///< [GPUs] idle parts that were lost
-    std::set<int> lingering_;                   ///< thermal causes whose GPUs have not recovered
-    std::vector<double> speed_time_;            ///< [GPUs] sum of speed x seconds
+    std::vector<Duration> unusable_until_;  ///< [GPUs] idle parts that were lost
+    std::set<int> lingering_;               ///< thermal causes whose GPUs have not recovered
+    std::vector<double> speed_time_;        ///< [GPUs] sum of speed x seconds
     double seconds_ = 0.0;
     std::vector<scenarios::GpuSummary> summaries_;
 };

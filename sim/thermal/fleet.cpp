@@ -11,15 +11,20 @@ namespace headway::sim {
 namespace {
 
 constexpr double kBusyGrid = 32.0;
-constexpr double kLongestStep = 1.0;       // s
-constexpr double kLongestFollowed = 1800.0;  // s of one iteration; by then heat is level or swings as it will go on swinging
-constexpr int kWarmUpSteps = 1800;         // of a second
-constexpr int kMeanSteps = 120;            // at the end of it, over which a swinging clock is averaged
+constexpr double kLongestStep = 1.0;  // s
+constexpr double kLongestFollowed =
+    1800.0;                         // s of one iteration; by then heat is level or swings as it will go on swinging
+constexpr int kWarmUpSteps = 1800;  // of a second
+constexpr int kMeanSteps = 120;     // at the end of it, over which a swinging clock is averaged
 
 /// Slots that sat 10 K warmer than the others in every 8-GPU node that was measured.
-bool is_hot_slot(int slot) { return slot == 0 || slot == 3 || slot == 4 || slot == 7; }
+bool is_hot_slot(int slot) {
+    return slot == 0 || slot == 3 || slot == 4 || slot == 7;
+}
 
-double busy_on_grid(double busy) { return busy < 0.0 ? -1.0 : std::round(std::min(1.0, busy) * kBusyGrid) / kBusyGrid; }
+double busy_on_grid(double busy) {
+    return busy < 0.0 ? -1.0 : std::round(std::min(1.0, busy) * kBusyGrid) / kBusyGrid;
+}
 
 /// The steps in which an iteration is followed; what is left of a very long one is like its end.
 struct HeatSteps {
@@ -68,7 +73,9 @@ Fleet::Fleet(const scenarios::Cluster& cluster) : cluster_(cluster) {
     reference_.assign(model_of_.size(), 1.0);
 }
 
-double Fleet::clock_of(std::size_t gpu, const GpuSurroundings& around) const { return model(gpu).clock(states_[gpu], around); }
+double Fleet::clock_of(std::size_t gpu, const GpuSurroundings& around) const {
+    return model(gpu).clock(states_[gpu], around);
+}
 
 Fleet::Level Fleet::level_of(std::size_t gpu, const GpuSurroundings& around, double share) const {
     const GpuThermal& thermal = model(gpu);
@@ -90,14 +97,16 @@ Fleet::Level Fleet::level_of(std::size_t gpu, const GpuSurroundings& around, dou
     return level;
 }
 
-std::vector<Fleet::Level> Fleet::levels(const std::vector<GpuSurroundings>& around, const std::vector<double>& busy) const {
+std::vector<Fleet::Level> Fleet::levels(const std::vector<GpuSurroundings>& around,
+                                        const std::vector<double>& busy) const {
     std::map<std::tuple<std::size_t, double, double, double, double>, Level> known;
     std::vector<Level> result(states_.size());
     for (std::size_t gpu = 0; gpu < states_.size(); ++gpu) {
         const double share = busy_on_grid(busy[gpu]);
         if (share < 0.0) continue;
         const GpuSurroundings& here = around[gpu];
-        const auto [at, is_new] = known.try_emplace({model_of_[gpu], share, here.inlet_c, here.resistance_factor, here.power_limit_w});
+        const auto [at, is_new] =
+            known.try_emplace({model_of_[gpu], share, here.inlet_c, here.resistance_factor, here.power_limit_w});
         if (is_new) at->second = level_of(gpu, here, share);
         result[gpu] = at->second;
     }
@@ -109,13 +118,15 @@ std::vector<double> Fleet::references(const std::vector<double>& busy) const {
     for (const double share : busy) busiest = std::max(busiest, busy_on_grid(share));
     const GpuSurroundings nominal;
     std::vector<double> of_model;
-    for (const GpuThermal& thermal : models_) of_model.push_back(thermal.clock(thermal.equilibrium({}, nominal, busiest), nominal));
+    for (const GpuThermal& thermal : models_)
+        of_model.push_back(thermal.clock(thermal.equilibrium({}, nominal, busiest), nominal));
     std::vector<double> result;
     for (const std::size_t at : model_of_) result.push_back(of_model[at]);
     return result;
 }
 
-Fleet::HealthyPace Fleet::healthy_pace(const std::vector<GpuSurroundings>& healthy, const std::vector<double>& busy) const {
+Fleet::HealthyPace Fleet::healthy_pace(const std::vector<GpuSurroundings>& healthy,
+                                       const std::vector<double>& busy) const {
     const std::vector<double> reference = references(busy);
     const std::vector<Level> level = levels(healthy, busy);
     HealthyPace result{std::vector<double>(states_.size(), 1.0), -1};
@@ -168,9 +179,11 @@ std::vector<double> Fleet::pace_over(const std::vector<GpuSurroundings>& around,
         } else {
             GpuThermalState state = states_[gpu];
             const GpuThermalState end = equilibrium_of(gpu, state, around[gpu], share);
-            if (model(gpu).calm(state, end, around[gpu]) && model(gpu).lowest_clock(state, end, around[gpu]) >= reference_[gpu])
+            if (model(gpu).calm(state, end, around[gpu]) &&
+                model(gpu).lowest_clock(state, end, around[gpu]) >= reference_[gpu])
                 continue;
-            for (int i = 0; i < steps; ++i) clock += model(gpu).advance(state, around[gpu], share, step[model_of_[gpu]]);
+            for (int i = 0; i < steps; ++i)
+                clock += model(gpu).advance(state, around[gpu], share, step[model_of_[gpu]]);
             clock /= steps;
         }
         pace[gpu] = std::min(1.0, clock / reference_[gpu]);
@@ -221,12 +234,18 @@ std::vector<int> Fleet::advance(const std::vector<GpuSurroundings>& around, cons
     return shut_down;
 }
 
-GpuThermalState Fleet::equilibrium_of(std::size_t gpu, const GpuThermalState& state, const GpuSurroundings& around, double busy) {
+GpuThermalState Fleet::equilibrium_of(std::size_t gpu, const GpuThermalState& state, const GpuSurroundings& around,
+                                      double busy) {
     // Neighbours are mostly in the same situation: the last answer of each kind of GPU usually serves.
     LastAnswer& last = last_answer_[model_of_[gpu]];
     if (!last.is || last.around != around || last.busy != busy || last.steps != state.slowdown_steps ||
         last.hardware != state.hardware_slowdown)
-        last = {true, around, busy, state.slowdown_steps, state.hardware_slowdown, model(gpu).equilibrium(state, around, busy)};
+        last = {true,
+                around,
+                busy,
+                state.slowdown_steps,
+                state.hardware_slowdown,
+                model(gpu).equilibrium(state, around, busy)};
     return last.answer;
 }
 

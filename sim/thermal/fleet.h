@@ -8,15 +8,15 @@
 
 /// Heat and clocks of all GPUs of a cluster over a run.
 ///
-/// The reference of a GPU, which stands for a pace of exactly 1, is its clock in the equilibrium of the busiest GPU's load with
-/// nothing around it out of the ordinary (inlet air of 25 C): costs were fitted to clusters in that state. A GPU that is cooler
-/// is not given a pace above 1. An episode starts warm, every GPU in the state that the healthy job has in the facility's own
-/// air: a warm facility is slower from the start.
+/// The reference of a GPU, which stands for a pace of exactly 1, is its clock in the equilibrium of the busiest GPU's
+/// load with nothing around it out of the ordinary (inlet air of 25 C): costs were fitted to clusters in that state. A
+/// GPU that is cooler is not given a pace above 1. An episode starts warm, every GPU in the state that the healthy job
+/// has in the facility's own air: a warm facility is slower from the start.
 ///
 /// Under load heat is integrated in steps of at most one second (one step an iteration where a GPU stays far from every
 /// slowdown); the iteration runs at the mean clock of its steps. How
-/// long the iteration takes depends on that clock, so it is first estimated from the last one (one fixed-point pass). Only the
-/// first half hour of an iteration is followed; the rest of a longer one is like its end.
+/// long the iteration takes depends on that clock, so it is first estimated from the last one (one fixed-point pass).
+/// Only the first half hour of an iteration is followed; the rest of a longer one is like its end.
 namespace headway::sim {
 
 class Fleet {
@@ -24,8 +24,8 @@ class Fleet {
     explicit Fleet(const scenarios::Cluster& cluster);
 
     struct HealthyPace {
-        std::vector<double> pace;   ///< [GPUs]
-        int shuts_down = -1;        ///< the first GPU that does not stand it
+        std::vector<double> pace;  ///< [GPUs]
+        int shuts_down = -1;       ///< the first GPU that does not stand it
     };
     /// Pace of a job that has warmed up. `busy` as in `start`.
     HealthyPace healthy_pace(const std::vector<GpuSurroundings>& healthy, const std::vector<double>& busy) const;
@@ -48,11 +48,10 @@ class Fleet {
     bool settled() const { return unsettled_ == 0; }
 
     double temperature_c(int gpu, const GpuSurroundings& around) const;
-    double clock_mhz(int gpu, const GpuSurroundings& around) const;   ///< on the grid of clock steps
+    double clock_mhz(int gpu, const GpuSurroundings& around) const;  ///< on the grid of clock steps
     double power_w(int gpu, const GpuSurroundings& around, double busy) const;
     std::uint32_t throttle_reasons(int gpu, const GpuSurroundings& around) const;
     double reference_mhz(int gpu) const { return reference_[static_cast<std::size_t>(gpu)]; }
-
 
   private:
     struct Settled {
@@ -71,30 +70,31 @@ class Fleet {
     /// What a constant load from rest ends in.
     struct Level {
         GpuThermalState state;
-        double clock = 0.0;        ///< MHz, mean where slowdowns make it swing
+        double clock = 0.0;  ///< MHz, mean where slowdowns make it swing
         bool settled = true;
         bool shuts_down = false;
     };
     Level level_of(std::size_t gpu, const GpuSurroundings& around, double share) const;
     std::vector<Level> levels(const std::vector<GpuSurroundings>& around, const std::vector<double>& busy) const;
     std::vector<double> references(const std::vector<double>& busy) const;
-    GpuThermalState equilibrium_of(std::size_t gpu, const GpuThermalState& state, const GpuSurroundings& around, double busy);
-    /// Busy shares are taken in steps of 1/32, and only when they have moved by more than one: small changes of load from
-    /// iteration to iteration (heat averages over them anyway) leave a settled GPU settled.
+    GpuThermalState equilibrium_of(std::size_t gpu, const GpuThermalState& state, const GpuSurroundings& around,
+                                   double busy);
+    /// Busy shares are taken in steps of 1/32, and only when they have moved by more than one: small changes of load
+    /// from iteration to iteration (heat averages over them anyway) leave a settled GPU settled.
     double load_of(std::size_t gpu, double busy) const;
     std::vector<GpuThermal::Step> steps_of(double seconds) const;
     const GpuThermal& model(std::size_t gpu) const { return models_[model_of_[gpu]]; }
     double clock_of(std::size_t gpu, const GpuSurroundings& around) const;
 
     scenarios::Cluster cluster_;
-    std::vector<GpuThermal> models_;         ///< per GPU type and slot kind
-    std::vector<LastAnswer> last_answer_;    ///< [models]
-    std::vector<std::size_t> model_of_;      ///< [GPUs]
-    std::vector<double> clock_step_;         ///< [GPUs]
-    std::vector<GpuThermalState> states_;    ///< [GPUs]
-    std::vector<Settled> settled_;           ///< [GPUs]
-    std::vector<double> reference_;          ///< [GPUs] MHz
-    std::vector<double> load_;               ///< [GPUs] busy share that heats it
+    std::vector<GpuThermal> models_;       ///< per GPU type and slot kind
+    std::vector<LastAnswer> last_answer_;  ///< [models]
+    std::vector<std::size_t> model_of_;    ///< [GPUs]
+    std::vector<double> clock_step_;       ///< [GPUs]
+    std::vector<GpuThermalState> states_;  ///< [GPUs]
+    std::vector<Settled> settled_;         ///< [GPUs]
+    std::vector<double> reference_;        ///< [GPUs] MHz
+    std::vector<double> load_;             ///< [GPUs] busy share that heats it
     int unsettled_ = 0;
 };
 

@@ -29,7 +29,8 @@ GpuThermal::GpuThermal(const scenarios::GpuType& type, bool hot_slot)
 }
 
 GpuThermal::Step GpuThermal::step(double seconds) const {
-    return {seconds, share_reached(seconds, type_.thermal.fast_time.s()), share_reached(seconds, type_.thermal.slow_time.s())};
+    return {seconds, share_reached(seconds, type_.thermal.fast_time.s()),
+            share_reached(seconds, type_.thermal.slow_time.s())};
 }
 
 double GpuThermal::clock_at_limit(double power_limit_w) const {
@@ -84,12 +85,14 @@ double GpuThermal::advance(GpuThermalState& state, const GpuSurroundings& around
     if (now_c > thermal.slowdown.value) state.hardware_slowdown = true;
     if (now_c < thermal.slowdown.value - kHardwareHysteresis) state.hardware_slowdown = false;
     state.controller_s += step.seconds;
-    const int lowest = static_cast<int>((type_.boost_clock.value - type_.min_clock.value) / std::max(1.0, type_.clock_step.value));
+    const int lowest =
+        static_cast<int>((type_.boost_clock.value - type_.min_clock.value) / std::max(1.0, type_.clock_step.value));
     double acts = std::floor(state.controller_s / kControllerPeriod);
     state.controller_s -= acts * kControllerPeriod;
     for (acts = std::min(acts, lowest + 1.0); acts > 0.0; acts -= 1.0) {
         if (now_c > thermal.max_operating.value && state.slowdown_steps < lowest) ++state.slowdown_steps;
-        if (now_c < thermal.max_operating.value - kSoftwareHysteresis && state.slowdown_steps > 0) --state.slowdown_steps;
+        if (now_c < thermal.max_operating.value - kSoftwareHysteresis && state.slowdown_steps > 0)
+            --state.slowdown_steps;
     }
     return clock_now;
 }
@@ -107,7 +110,8 @@ void GpuThermal::cool(GpuThermalState& state, const GpuSurroundings& around, dou
     state.controller_s = 0.0;
 }
 
-GpuThermalState GpuThermal::equilibrium(const GpuThermalState& state, const GpuSurroundings& around, double busy) const {
+GpuThermalState GpuThermal::equilibrium(const GpuThermalState& state, const GpuSurroundings& around,
+                                        double busy) const {
     // The clock falls with temperature and the temperature rises with the clock: one solution, found by bisection.
     const double resistance = type_.thermal.fast_resistance.value + slow_resistance(around);
     double low = type_.min_clock.value;
@@ -133,11 +137,13 @@ GpuThermalState GpuThermal::equilibrium(const GpuThermalState& state, const GpuS
     return result;
 }
 
-double GpuThermal::hottest_between(const GpuThermalState& state, const GpuThermalState& end, const GpuSurroundings& around) {
+double GpuThermal::hottest_between(const GpuThermalState& state, const GpuThermalState& end,
+                                   const GpuSurroundings& around) {
     return around.inlet_c + std::max(state.fast_k, end.fast_k) + std::max(state.slow_k, end.slow_k);
 }
 
-bool GpuThermal::calm(const GpuThermalState& state, const GpuThermalState& equilibrium, const GpuSurroundings& around) const {
+bool GpuThermal::calm(const GpuThermalState& state, const GpuThermalState& equilibrium,
+                      const GpuSurroundings& around) const {
     const double nearest = std::min(type_.thermal.max_operating.value, type_.thermal.slowdown.value);
     return state.slowdown_steps == 0 && !state.hardware_slowdown &&
            hottest_between(state, equilibrium, around) < nearest - kCalmDistance;
@@ -157,7 +163,8 @@ bool GpuThermal::about_to_change(const GpuThermalState& state, double temperatur
 
 bool GpuThermal::settles(const GpuThermalState& state, const GpuThermalState& equilibrium,
                          const GpuSurroundings& around) const {
-    return std::abs(state.fast_k - equilibrium.fast_k) < kSettled && std::abs(state.slow_k - equilibrium.slow_k) < kSettled &&
+    return std::abs(state.fast_k - equilibrium.fast_k) < kSettled &&
+           std::abs(state.slow_k - equilibrium.slow_k) < kSettled &&
            !about_to_change(state, temperature(equilibrium, around));
 }
 

@@ -6,16 +6,16 @@
 
 /// Temperature, power and clock of one GPU as a function of its load, its cooling and its power limit.
 ///
-/// Heat: two-pole model, T = inlet + R_fast lowpass(P, tau_fast) + R_slow lowpass(P, tau_slow), each pole integrated exactly
-/// over a step of constant power. R_slow is that of the slot (hot slots 0, 3, 4, 7: `hot_slot_factor`) times the airflow factor.
-/// Power while kernels run: idle + f(clock), f(clock) = (limit - idle) * kFullLoad * (clock / boost)^3: voltage follows clock in
-/// the upper range. kFullLoad = 1.3 (assumed) makes a full load meet the board's own limit at 0.916 of the boost clock, as
-/// measured under GEMM on H800 SXM (1725 to 1845 of 1980 MHz). While a rank waits it spins at kWaitingShare of f (assumed).
-/// Clock: the lowest of boost, what the power limit allows, and the thermal slowdowns. At the power limit it falls by
-/// `clock_loss_mhz_per_kelvin` from 60 C on (2.3 to 3.5 MHz/K measured on H100, 1.7 on V100): the average between two clock
-/// steps, since the driver alternates between them.
-/// Software thermal slowdown: above `max_operating` one clock step down each second, 3 K below it one step up each second.
-/// Hardware slowdown: above `slowdown` the clock is halved until 5 K below it. At `shutdown` the GPU is lost.
+/// Heat: two-pole model, T = inlet + R_fast lowpass(P, tau_fast) + R_slow lowpass(P, tau_slow), each pole integrated
+/// exactly over a step of constant power. R_slow is that of the slot (hot slots 0, 3, 4, 7: `hot_slot_factor`) times
+/// the airflow factor. Power while kernels run: idle + f(clock), f(clock) = (limit - idle) * kFullLoad * (clock /
+/// boost)^3: voltage follows clock in the upper range. kFullLoad = 1.3 (assumed) makes a full load meet the board's own
+/// limit at 0.916 of the boost clock, as measured under GEMM on H800 SXM (1725 to 1845 of 1980 MHz). While a rank waits
+/// it spins at kWaitingShare of f (assumed). Clock: the lowest of boost, what the power limit allows, and the thermal
+/// slowdowns. At the power limit it falls by `clock_loss_mhz_per_kelvin` from 60 C on (2.3 to 3.5 MHz/K measured on
+/// H100, 1.7 on V100): the average between two clock steps, since the driver alternates between them. Software thermal
+/// slowdown: above `max_operating` one clock step down each second, 3 K below it one step up each second. Hardware
+/// slowdown: above `slowdown` the clock is halved until 5 K below it. At `shutdown` the GPU is lost.
 namespace headway::sim {
 
 /// NVML's clock event reasons.
@@ -33,11 +33,11 @@ struct GpuSurroundings {
 };
 
 struct GpuThermalState {
-    double fast_k = 0.0;          ///< rise of the fast pole over the inlet
+    double fast_k = 0.0;  ///< rise of the fast pole over the inlet
     double slow_k = 0.0;
-    int slowdown_steps = 0;       ///< of the software thermal slowdown
+    int slowdown_steps = 0;  ///< of the software thermal slowdown
     bool hardware_slowdown = false;
-    double controller_s = 0.0;    ///< since the software slowdown last acted
+    double controller_s = 0.0;  ///< since the software slowdown last acted
     bool operator==(const GpuThermalState&) const = default;
 };
 
@@ -59,7 +59,7 @@ class GpuThermal {
     /// What a step of this length does to the two poles.
     struct Step {
         double seconds = 0.0;
-        double fast = 0.0;   ///< share of the way to its end that each pole goes
+        double fast = 0.0;  ///< share of the way to its end that each pole goes
         double slow = 0.0;
     };
     Step step(double seconds) const;
@@ -75,17 +75,19 @@ class GpuThermal {
     /// Within 0.02 K of `equilibrium`, and no slowdown about to change there.
     bool settles(const GpuThermalState& state, const GpuThermalState& equilibrium, const GpuSurroundings& around) const;
 
-    /// On its way from `state` to `equilibrium` it stays out of reach of every slowdown (5 K below the first), so that only the
-    /// slow drift of its power matters and long steps do.
+    /// On its way from `state` to `equilibrium` it stays out of reach of every slowdown (5 K below the first), so that
+    /// only the slow drift of its power matters and long steps do.
     bool calm(const GpuThermalState& state, const GpuThermalState& equilibrium, const GpuSurroundings& around) const;
     /// Lowest clock on that way, of a calm GPU.
-    double lowest_clock(const GpuThermalState& state, const GpuThermalState& equilibrium, const GpuSurroundings& around) const;
+    double lowest_clock(const GpuThermalState& state, const GpuThermalState& equilibrium,
+                        const GpuSurroundings& around) const;
 
     /// Highest clock within the power limit at 60 C.
     double clock_at_limit(double power_limit_w) const;
 
   private:
-    static double hottest_between(const GpuThermalState& state, const GpuThermalState& end, const GpuSurroundings& around);
+    static double hottest_between(const GpuThermalState& state, const GpuThermalState& end,
+                                  const GpuSurroundings& around);
     double clock_at(double temperature_c, const GpuThermalState& state, const GpuSurroundings& around) const;
     double slow_resistance(const GpuSurroundings& around) const { return slow_resistance_ * around.resistance_factor; }
     bool about_to_change(const GpuThermalState& state, double temperature_c) const;

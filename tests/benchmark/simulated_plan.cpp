@@ -39,8 +39,8 @@ SimulatedPlan::SimulatedPlan(sim::Path path, bool overlap) {
     options.path = path;
     options.memo = false;
     Machine& m = machine();
-    model_ = std::make_unique<sim::PlanModel>(m.cluster, m.topology, m.network, plan, sim::tests::plain_costs(plan, m.cluster, costs),
-                                              false, options);
+    model_ = std::make_unique<sim::PlanModel>(m.cluster, m.topology, m.network, plan,
+                                              sim::tests::plain_costs(plan, m.cluster, costs), false, options);
     healthy_ = {std::vector<scenarios::GpuPace>(1024), m.timeline.healthy(), {}};
 }
 

@@ -3,15 +3,12 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <fstream>
-#include <numeric>
 #include <string>
 
-#include "policies/episode.h"
 #include "scenarios/language/config_error.h"
-#include "scenarios/language/read.h"
-#include "scenarios/record/run_events.h"
-#include "tests/paths.h"
+#include "tests/sim/small_runs.h"
 
 namespace headway::sim {
 namespace {
@@ -19,112 +16,11 @@ namespace {
 using scenarios::Duration;
 using scenarios::PauseEvent;
 using testing::HasSubstr;
-
-/// Everything a run tells, and a digest of it.
-class Log final : public scenarios::RunSink {
-  public:
-    void iteration(const scenarios::IterationEvent& e) override {
-        iterations.push_back(e);
-        mix(1, e.index, e.start_ns, e.duration_ns, e.repeats);
-        const scenarios::TimeShares& s = e.shares;
-        mix(s.compute_ns, s.bubble_ns, s.tensor_ns, s.pipeline_ns, s.data_ns, s.straggling_ns, s.recovery_ns);
-        for (const std::int64_t cost : e.disturbance_cost_ns) mix(cost);
-    }
-    void telemetry(const scenarios::TelemetryEvent& e) override {
-        telemetry_events.push_back(e);
-        mix(2, e.time_ns, e.gpu, std::llround(e.temperature_c * 1e6), std::llround(e.sm_clock_mhz * 1e6), e.throttle_reasons);
-    }
-    void disturbance(const scenarios::DisturbanceEvent& e) override {
-        disturbances.push_back(e);
-        mix(3, e.time_ns, e.index, e.begins);
-    }
-    void pause(const scenarios::PauseEvent& e) override {
-        pauses.push_back(e);
-        mix(4, e.start_ns, e.duration_ns, e.iterations_lost, e.disturbance);
-        for (const char c : e.what) mix(c);
-    }
-    void link_load(const scenarios::LinkLoadEvent& e) override { mix(5, e.time_ns, std::llround(e.utilisation * 1e9)); }
-
-    std::vector<scenarios::IterationEvent> iterations;
-    std::vector<scenarios::TelemetryEvent> telemetry_events;
-    std::vector<scenarios::DisturbanceEvent> disturbances;
-    std::vector<scenarios::PauseEvent> pauses;
-    std::uint64_t digest = 1469598103934665603ULL;
-
-  private:
-    template <class... T>
-    void mix(T... values) {
-        ((digest = (digest ^ static_cast<std::uint64_t>(values)) * 1099511628211ULL), ...);
-    }
-};
-
-/// Eight GPUs on four nodes: two stages, two replicas, two tensor ranks.
-scenarios::Scenario scenario_with(const std::string& disturbances, const std::string& run, const std::string& facility = "{}",
-                                  const std::string& checkpoint = "{interval: 1 h}") {
-    const std::string text = R"(
-name: small
-job:
-  model: gpt3-1.3b
-  precision: fp16
-  global_batch: 32
-  micro_batch: 1
-  stack: megatron-lm-2021
-  checkpoint: )" + checkpoint + R"(
-cluster:
-  node_groups:
-    - count: 4
-      node:
-        gpu: A100-SXM4-80GB
-        gpus: 2
-        fabric: nvlink3
-        nics: 2
-        network: infiniband-hdr
-        host_memory: 256 GiB
-        pcie: 24 GB/s
-  network: {nodes_per_rack: 2}
-  facility: )" + facility + R"(
-strategy: {tensor: 2, pipeline: 2, data: 2}
-disturbances: )" + disturbances + R"(
-policy: static
-run: )" + run + "\n";
-    const auto root = headway::tests::source_directory() / "scenarios";
-    return scenarios::parse_scenario(text, "small.yaml", root, {root});
-}
-
-struct Played {
-    Log log;
-    policies::EpisodeSummary summary;
-    Duration healthy;
-    Duration wall;
-};
-
-Played play(const scenarios::Scenario& scenario, SimulationOptions options = {}) {
-    Played played;
-    SimulatedCluster cluster(scenario, &played.log, options);
-    const auto policy = policies::make_policy("static");
-    policies::EpisodeOptions episode;
-    episode.seed = scenario.seed;
-    played.summary = policies::run_episode(cluster, *policy, episode, nullptr);
-    played.healthy = cluster.healthy_iteration();
-    played.wall = cluster.now();
-    return played;
-}
-
-std::int64_t sum(const scenarios::TimeShares& s) {
-    return s.compute_ns + s.bubble_ns + s.tensor_ns + s.pipeline_ns + s.data_ns + s.straggling_ns + s.recovery_ns;
-}
-
-void expect_adds_up(const Played& played) {
-    std::int64_t total = 0;
-    for (const scenarios::IterationEvent& e : played.log.iterations) {
-        EXPECT_EQ(sum(e.shares), e.duration_ns);
-        total += e.duration_ns;
-        const std::int64_t costs = std::accumulate(e.disturbance_cost_ns.begin(), e.disturbance_cost_ns.end(), std::int64_t{0});
-        EXPECT_TRUE(costs == 0 || costs == e.duration_ns - played.healthy.ns()) << costs;
-    }
-    for (const PauseEvent& e : played.log.pauses) total += e.duration_ns;
-    EXPECT_EQ(total, played.wall.ns()) << "iterations and pauses cover the run";
-}
+using tests::expect_adds_up;
+using tests::Log;
+using tests::play;
+using tests::Played;
+using tests::scenario_with;
 
 TEST(SimulatedCluster, AHealthyRunRepeatsTheHealthyIteration) {
     const Played played = play(scenario_with("[]", "{iterations: 25}"));
@@ -140,7 +36,8 @@ TEST(SimulatedCluster, AHealthyRunRepeatsTheHealthyIteration) {
 TEST(SimulatedCluster, EqualSeedsGiveEqualEventsAndOthersDoNot) {
     const std::string disturbances =
         "[{start: 1 s, jitter: {spread: 0.03}}, {start: 3 s, duration: 20 s, airflow: {gpu: 1, resistance_factor: 4}},"
-        " {start: 5 s, sequence_lengths: {spread: 0.2}}, {start: 2 s, duration: 9 s, link_bandwidth: {node_network: 1, factor: 0.2}},"
+        " {start: 5 s, sequence_lengths: {spread: 0.2}}, {start: 2 s, duration: 9 s, link_bandwidth: {node_network: 1, "
+        "factor: 0.2}},"
         " {start: 8 s, node_loss: {node: 2}}]";
     scenarios::Scenario scenario = scenario_with(disturbances, "{iterations: 60}", "{node_repair: 20 s}");
     const auto digest = [&](std::uint64_t seed, bool memo) {
@@ -158,7 +55,8 @@ TEST(SimulatedCluster, EqualSeedsGiveEqualEventsAndOthersDoNot) {
 
 TEST(SimulatedCluster, ASecondEpisodeInOneProcessRepeatsTheFirstByteForByte) {
     const scenarios::Scenario scenario = scenario_with(
-        "[{start: 1 s, duration: 9 s, link_bandwidth: {rack_uplink: 0, factor: 0.1}}, {start: 2 s, power_cap: {node: 3, limit: 250 W}},"
+        "[{start: 1 s, duration: 9 s, link_bandwidth: {rack_uplink: 0, factor: 0.1}}, {start: 2 s, power_cap: {node: "
+        "3, limit: 250 W}},"
         " {start: 4 s, duration: 8 s, link_flap: {node_network: 1, down: 300 ms, period: 2 s}}]",
         "{iterations: 80}");
     Log log;
@@ -195,10 +93,11 @@ TEST(SimulatedCluster, ADisturbanceCountsFromItsExactMomentAndIsGoneAfterIt) {
     SimulationOptions options;
     options.path = Path::kLongestPath;
     // From the middle of the third iteration to the middle of the fifth.
-    const Played played = play(scenario_with("[{start: " + std::to_string(2.5 * h) + " s, duration: " + std::to_string(3.0 * h) +
-                                                 " s, co_tenant: {node: 0, compute_share: 0.5, memory_share: 0.5}}]",
-                                             "{iterations: 10}"),
-                               options);
+    const Played played =
+        play(scenario_with("[{start: " + std::to_string(2.5 * h) + " s, duration: " + std::to_string(3.0 * h) +
+                               " s, co_tenant: {node: 0, compute_share: 0.5, memory_share: 0.5}}]",
+                           "{iterations: 10}"),
+             options);
     const auto& it = played.log.iterations;
     EXPECT_EQ(it[0].duration_ns, played.healthy.ns());
     EXPECT_EQ(it[1].duration_ns, played.healthy.ns());
@@ -210,9 +109,10 @@ TEST(SimulatedCluster, ADisturbanceCountsFromItsExactMomentAndIsGoneAfterIt) {
 }
 
 TEST(SimulatedCluster, BlockedAirflowThrottlesItsGpuAndTheCostIsItsOwn) {
-    const Played played = play(scenario_with(
-        "[{start: 10 s, duration: 300 s, airflow: {gpu: 0, resistance_factor: 4}}, {start: 0 s, link_delay: {node_fabric: 3, delay: 1 us}}]",
-        "{time: 900 s}"));
+    const Played played =
+        play(scenario_with("[{start: 10 s, duration: 300 s, airflow: {gpu: 0, resistance_factor: 4}}, {start: 0 s, "
+                           "link_delay: {node_fabric: 3, delay: 1 us}}]",
+                           "{time: 900 s}"));
     bool throttled = false;
     for (const scenarios::TelemetryEvent& e : played.log.telemetry_events) {
         if (e.gpu == 0) {
@@ -226,83 +126,6 @@ TEST(SimulatedCluster, BlockedAirflowThrottlesItsGpuAndTheCostIsItsOwn) {
     std::int64_t airflow = 0;
     for (const scenarios::IterationEvent& e : played.log.iterations) airflow += e.disturbance_cost_ns[0];
     EXPECT_GT(airflow, 0);
-    expect_adds_up(played);
-}
-
-TEST(SimulatedCluster, ALostNodeIsWaitedForAndItsIterationsAreRepeated) {
-    const Played healthy = play(scenario_with("[]", "{iterations: 1}"));
-    const double h = healthy.healthy.s();
-    // Checkpoints every 5 iterations or so; the loss comes in the ninth iteration after a save.
-    const Played played = play(scenario_with("[{start: " + std::to_string(30.5 * h) + " s, node_loss: {node: 1}}]", "{iterations: 50}",
-                                             "{node_repair: 1000 s}",
-                                             "{interval: " + std::to_string(4.5 * h) + " s, detection: 7 s, restart: 11 s}"));
-    const PauseEvent* loss = nullptr;
-    std::int64_t last_checkpoint = 0;
-    for (const PauseEvent& e : played.log.pauses) {
-        if (e.reason == PauseEvent::Reason::kLoss) loss = &e;
-        if (loss == nullptr) last_checkpoint = std::stoll(e.what.substr(e.what.rfind(' ') + 1));
-    }
-    ASSERT_NE(loss, nullptr);
-    EXPECT_EQ(loss->disturbance, 0);
-    EXPECT_GT(loss->duration_ns, static_cast<std::int64_t>((7 + 1000 + 11) * 1e9));
-    EXPECT_LT(loss->duration_ns, static_cast<std::int64_t>((7 + 1000 + 11 + 60 + 1.1 * h) * 1e9));
-    EXPECT_THAT(loss->what, HasSubstr("node 1 lost"));
-    EXPECT_THAT(loss->what, HasSubstr("no spare node, so the job stood still for 16 min 40 s until it was repaired"));
-    EXPECT_THAT(loss->what, HasSubstr("checkpoint of iteration " + std::to_string(last_checkpoint)));
-    EXPECT_EQ(played.summary.iterations, 50);
-    EXPECT_EQ(played.summary.iterations_lost, loss->iterations_lost);
-    EXPECT_EQ(played.log.iterations.size(), static_cast<std::size_t>(50 + loss->iterations_lost));
-    std::int64_t repeated = 0;
-    for (const scenarios::IterationEvent& e : played.log.iterations) repeated += e.repeats ? 1 : 0;
-    EXPECT_EQ(repeated, loss->iterations_lost);
-    EXPECT_GT(repeated, 0);
-    expect_adds_up(played);
-}
-
-TEST(SimulatedCluster, ASpareTakesTheLostNodesPlace) {
-    const Played played = play(scenario_with("[{start: 5 s, gpu_loss: {gpu: 3}}]", "{iterations: 30}",
-                                             "{spare_nodes: 1, spare_start: 90 s}"));
-    ASSERT_EQ(played.log.pauses.size(), 1u);
-    EXPECT_THAT(played.log.pauses[0].what, HasSubstr("waited 90 s for a spare node to join"));
-    expect_adds_up(played);
-}
-
-TEST(SimulatedCluster, ALossDuringRecoveryMakesItLonger) {
-    const std::string facility = "{node_repair: 500 s}";
-    const Played one = play(scenario_with("[{start: 5 s, node_loss: {node: 1}}]", "{iterations: 20}", facility));
-    const Played two = play(scenario_with("[{start: 5 s, node_loss: {node: 1}}, {start: 300 s, node_loss: {node: 2}}]",
-                                          "{iterations: 20}", facility));
-    ASSERT_EQ(two.log.pauses.size(), 1u) << "one recovery for both";
-    // Lost at 5 and 300 s, each noticed a minute later and repaired 500 s after that.
-    EXPECT_EQ(two.log.pauses[0].duration_ns - one.log.pauses[0].duration_ns, 295'000'000'000);
-    expect_adds_up(two);
-}
-
-/// The same job on half of the machine: nodes 2 and 3 stand idle.
-scenarios::Scenario on_half(scenarios::Scenario scenario) {
-    scenario.strategy.layout.data = 1;
-    scenario.strategy.placement = {0, 1, 2, 3};
-    scenario.strategy.micro_batches_per_replica = {};
-    scenario.job.global_batch = 16;
-    return scenario;
-}
-
-TEST(SimulatedCluster, LosingAMachineTheJobDoesNotUseIsHarmless) {
-    const Played played = play(on_half(scenario_with("[{start: 2 s, node_loss: {node: 3}}]", "{iterations: 20}")));
-    EXPECT_EQ(played.summary.iterations_lost, 0);
-    EXPECT_EQ(played.wall.ns(), 20 * played.healthy.ns());
-    ASSERT_EQ(played.log.disturbances.size(), 1u);
-}
-
-TEST(SimulatedCluster, AnIdleMachinesLossDuringRecoveryHidesNoneOfTheJobs) {
-    const Played played = play(on_half(scenario_with(
-        "[{start: 5 s, node_loss: {node: 1}}, {start: 200 s, node_loss: {node: 3}}, {start: 300 s, gpu_loss: {gpu: 0}}]",
-        "{iterations: 20}", "{node_repair: 500 s, gpu_repair: 700 s}", "{interval: 1 h, detection: 10 s, restart: 0 s}")));
-    ASSERT_EQ(played.log.pauses.size(), 1u) << "one recovery for both";
-    EXPECT_THAT(played.log.pauses[0].what, HasSubstr("GPU 0 (node 0)"));
-    // From the end of the last iteration before 5 s until 300 + 10 + 700 s and the loading of the checkpoint.
-    EXPECT_GE(played.log.pauses[0].start_ns + played.log.pauses[0].duration_ns, 1'010'000'000'000);
-    EXPECT_LT(played.log.pauses[0].start_ns + played.log.pauses[0].duration_ns, 1'030'000'000'000);
     expect_adds_up(played);
 }
 
@@ -320,7 +143,8 @@ TEST(SimulatedCluster, UnevenSequencesKeepTheTokensOfABatch) {
 }
 
 TEST(SimulatedCluster, JitterHasTheMeanAndSpreadAskedFor) {
-    // One GPU whose work is all compute and memory passes, but for launches: relative time is 1 on average, 0.05 around it.
+    // One GPU whose work is all compute and memory passes, but for launches: relative time is 1 on average, 0.05 around
+    // it.
     scenarios::Scenario scenario = scenario_with("[{start: 0 s, jitter: {spread: 0.05}}]", "{iterations: 3000}");
     scenario.strategy.layout.data = 1;
     scenario.strategy.layout.pipeline = 1;
@@ -341,8 +165,8 @@ TEST(SimulatedCluster, JitterHasTheMeanAndSpreadAskedFor) {
 
 TEST(SimulatedCluster, AGpuThatHeatShutsDownIsChargedToWhatHeatedIt) {
     const Played played = play(scenario_with(
-        "[{start: 0 s, jitter: {spread: 0.001}}, {start: 1 min, airflow: {gpu: 3, resistance_factor: 40}}]", "{time: 10 min}",
-        "{spare_nodes: 1, spare_start: 30 s}"));
+        "[{start: 0 s, jitter: {spread: 0.001}}, {start: 1 min, airflow: {gpu: 3, resistance_factor: 40}}]",
+        "{time: 10 min}", "{spare_nodes: 1, spare_start: 30 s}"));
     ASSERT_FALSE(played.log.pauses.empty());
     const scenarios::PauseEvent& pause = played.log.pauses.front();
     EXPECT_EQ(pause.disturbance, 1);
@@ -350,10 +174,12 @@ TEST(SimulatedCluster, AGpuThatHeatShutsDownIsChargedToWhatHeatedIt) {
 }
 
 TEST(SimulatedCluster, ARecoveryThatTheRunDoesNotSeeEndsWithTheRun) {
-    const Played played = play(scenario_with("[{start: 1 min, node_loss: {node: 0}}]", "{time: 5 min}", "{node_repair: 4 h}"));
+    const Played played =
+        play(scenario_with("[{start: 1 min, node_loss: {node: 0}}]", "{time: 5 min}", "{node_repair: 4 h}"));
     EXPECT_EQ(played.wall, Duration::seconds(300.0));
     ASSERT_EQ(played.log.pauses.size(), 1u);
-    EXPECT_THAT(played.log.pauses[0].what, testing::HasSubstr("would have been repaired after 4 h, but the run ended first"));
+    EXPECT_THAT(played.log.pauses[0].what,
+                testing::HasSubstr("would have been repaired after 4 h, but the run ended first"));
     EXPECT_THAT(played.log.pauses[0].what, testing::Not(testing::HasSubstr("loading")));
     EXPECT_EQ(played.log.pauses[0].start_ns + played.log.pauses[0].duration_ns, Duration::seconds(300.0).ns());
 }
@@ -368,22 +194,26 @@ TEST(SimulatedCluster, AWarmFacilityIsSlowerFromTheStartAndOneTooHotIsRefused) {
         }
         last = played.healthy;
         for (const scenarios::IterationEvent& iteration : played.log.iterations)
-            EXPECT_NEAR(static_cast<double>(iteration.duration_ns), static_cast<double>(last.ns()), 0.01 * static_cast<double>(last.ns()));
+            EXPECT_NEAR(static_cast<double>(iteration.duration_ns), static_cast<double>(last.ns()),
+                        0.01 * static_cast<double>(last.ns()));
     }
     EXPECT_THROW(play(scenario_with("[]", "{iterations: 20}", "{inlet: 100 C}")), scenarios::ConfigError);
 }
 
 TEST(SimulatedCluster, IterationsOfHoursAndLinksThatFlapFastEndInNoTime) {
-    const Played slow = play(scenario_with("[{start: 1 s, speed_factor: {gpu: 1, factor: 0.001}}, {start: 1 s, speed_factor: {gpu: 1, factor: 0.001}}]",
-                                           "{iterations: 30}"));
+    const Played slow = play(scenario_with(
+        "[{start: 1 s, speed_factor: {gpu: 1, factor: 0.001}}, {start: 1 s, speed_factor: {gpu: 1, factor: 0.001}}]",
+        "{iterations: 30}"));
     EXPECT_EQ(slow.summary.iterations, 30);
     EXPECT_GT(slow.wall, Duration::seconds(1e5));
-    const Played flapping = play(scenario_with("[{start: 0 s, link_flap: {node_network: 1, down: 100 ns, period: 200 ns}}]", "{iterations: 5}"));
+    const Played flapping = play(
+        scenario_with("[{start: 0 s, link_flap: {node_network: 1, down: 100 ns, period: 200 ns}}]", "{iterations: 5}"));
     EXPECT_GT(flapping.wall, flapping.healthy.scaled(5.0));
 }
 
 TEST(SimulatedCluster, ARunThatLossesKeepFromAnyProgressEnds) {
-    const Played played = play(scenario_with("[{start: 1 min, airflow: {gpu: 3, resistance_factor: 100}}]", "{iterations: 100000}"));
+    const Played played =
+        play(scenario_with("[{start: 1 min, airflow: {gpu: 3, resistance_factor: 100}}]", "{iterations: 100000}"));
     EXPECT_EQ(played.summary.iterations, 0);
     ASSERT_FALSE(played.log.pauses.empty());
     EXPECT_THAT(played.log.pauses.back().what, HasSubstr("the run ends here"));
@@ -420,10 +250,11 @@ TEST(SimulatedCluster, OperationsLieWithinTheirIterationAndEndWithIt) {
     } sink;
     SimulationOptions options;
     options.operations = true;
-    SimulatedCluster cluster(scenario_with("[{start: 3 s, duration: 4 s, link_bandwidth: {rack_uplink: 0, factor: 0.05}},"
-                                           " {start: 1 s, duration: 5 s, co_tenant: {gpu: 2, compute_share: 0.4}}]",
-                                           "{iterations: 20}"),
-                             &sink, options);
+    SimulatedCluster cluster(
+        scenario_with("[{start: 3 s, duration: 4 s, link_bandwidth: {rack_uplink: 0, factor: 0.05}},"
+                      " {start: 1 s, duration: 5 s, co_tenant: {gpu: 2, compute_share: 0.4}}]",
+                      "{iterations: 20}"),
+        &sink, options);
     cluster.run(cluster.facts().initial_plan, 20);
     EXPECT_EQ(sink.count, 20);
 }
@@ -432,8 +263,11 @@ TEST(SimulatedCluster, ALinkThatFlapsFastCountsWithItsMeanBandwidth) {
     // Down for a fifth of every millisecond: as good as four fifths of the bandwidth.
     SimulationOptions options;
     options.path = Path::kLongestPath;
-    const Played flapping = play(scenario_with("[{start: 0 s, link_flap: {node_network: 1, down: 200 us, period: 1 ms}}]", "{iterations: 3}"), options);
-    const Played slower = play(scenario_with("[{start: 0 s, link_bandwidth: {node_network: 1, factor: 0.8}}]", "{iterations: 3}"), options);
+    const Played flapping = play(
+        scenario_with("[{start: 0 s, link_flap: {node_network: 1, down: 200 us, period: 1 ms}}]", "{iterations: 3}"),
+        options);
+    const Played slower = play(
+        scenario_with("[{start: 0 s, link_bandwidth: {node_network: 1, factor: 0.8}}]", "{iterations: 3}"), options);
     EXPECT_GT(slower.wall, slower.healthy * 3);
     EXPECT_NEAR(flapping.wall.s() / slower.wall.s(), 1.0, 1e-5);
 }
@@ -450,7 +284,8 @@ TEST(SimulatedCluster, MemoryStaysFlat) {
     GTEST_SKIP() << "the address sanitizer keeps freed memory";
 #endif
     const scenarios::Scenario scenario = scenario_with(
-        "[{start: 0 s, jitter: {spread: 0.02}}, {start: 10 s, duration: 100 s, link_bandwidth: {rack_uplink: 0, factor: 0.1}},"
+        "[{start: 0 s, jitter: {spread: 0.02}}, {start: 10 s, duration: 100 s, link_bandwidth: {rack_uplink: 0, "
+        "factor: 0.1}},"
         " {start: 20 s, duration: 2000 s, airflow: {gpu: 2, resistance_factor: 3}}]",
         "{iterations: 100000}");
     SimulatedCluster cluster(scenario, nullptr);

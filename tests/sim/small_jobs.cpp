@@ -67,7 +67,8 @@ scenarios::Plan plain_plan(int tensor, int pipeline, int data, int micro_batches
     return plan;
 }
 
-scenarios::IterationCosts plain_costs(const scenarios::Plan& plan, const scenarios::Cluster& cluster, const PlainCosts& times) {
+scenarios::IterationCosts plain_costs(const scenarios::Plan& plan, const scenarios::Cluster& cluster,
+                                      const PlainCosts& times) {
     const auto work = [&](double ms) {
         Work w;
         w.compute = Duration::milliseconds(ms * times.compute_bound);
@@ -82,8 +83,9 @@ scenarios::IterationCosts plain_costs(const scenarios::Plan& plan, const scenari
     stage.backward_weight = work(times.backward_ms / v * 0.5);
 
     scenarios::IterationCosts costs;
-    costs.virtual_stages.assign(scenarios::gpu_types_of(cluster).size(),
-                                std::vector<scenarios::VirtualStageCosts>(static_cast<std::size_t>(plan.layout.virtual_stages()), stage));
+    costs.virtual_stages.assign(
+        scenarios::gpu_types_of(cluster).size(),
+        std::vector<scenarios::VirtualStageCosts>(static_cast<std::size_t>(plan.layout.virtual_stages()), stage));
     const double bandwidth = cluster.node(0).network.bandwidth.value;
     costs.activation.across_nodes = Duration::milliseconds(times.message_ms);
     costs.activation.inside_node = Duration::milliseconds(times.message_ms * 0.1);
@@ -92,7 +94,9 @@ scenarios::IterationCosts plain_costs(const scenarios::Plan& plan, const scenari
     const double ranks = plan.layout.data * plan.layout.context;
     scenarios::StageCosts tail;
     for (int chunk = 0; chunk < v; ++chunk) {
-        const double share = ranks > 1 ? 0.75 * bandwidth * ranks / (ranks - 1.0) / (plan.layout.distributed_optimizer ? 1.0 : 2.0) : 0.0;
+        const double share =
+            ranks > 1 ? 0.75 * bandwidth * ranks / (ranks - 1.0) / (plan.layout.distributed_optimizer ? 1.0 : 2.0)
+                      : 0.0;
         tail.reduce_gradients.push_back(ranks > 1 ? Duration::milliseconds(times.reduce_ms / v) : Duration());
         tail.reduce_last_bucket.push_back(ranks > 1 ? Duration::milliseconds(times.reduce_ms / v * 0.1) : Duration());
         tail.reduce_bytes_per_rank.push_back(Bytes(std::llround(times.reduce_ms / v * 1e-3 * share)));

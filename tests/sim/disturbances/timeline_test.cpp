@@ -47,11 +47,14 @@ TEST_F(TimelineOf, ActsFromItsStartAndRestoresAtItsEnd) {
 }
 
 TEST_F(TimelineOf, CausesOnOnePartCombine) {
-    const Timeline t = timeline({from_to(0, 0, scenarios::Airflow{{.node = 1}, 2.0}), from_to(0, 0, scenarios::Airflow{{.gpu = 8}, 1.5}),
-                                 from_to(0, 0, scenarios::PowerCap{{.rack = 0}, {300.0}}), from_to(0, 0, scenarios::PowerCap{{.gpu = 8}, {200.0}}),
-                                 from_to(0, 0, scenarios::Inlet{{.node = 1}, {35.0}}), from_to(0, 0, scenarios::Inlet{{.gpu = 8}, {30.0}}),
-                                 from_to(0, 0, scenarios::CoTenant{{.gpu = 8}, 0.25, 0.5}), from_to(0, 0, scenarios::SpeedFactor{{.gpu = 8}, 0.5, {}}),
-                                 from_to(0, 0, scenarios::LinkBandwidth{{.node_network = 1}, 0.5}), from_to(0, 0, scenarios::LinkBandwidth{{.node_network = 1}, 0.4})});
+    const Timeline t = timeline(
+        {from_to(0, 0, scenarios::Airflow{{.node = 1}, 2.0}), from_to(0, 0, scenarios::Airflow{{.gpu = 8}, 1.5}),
+         from_to(0, 0, scenarios::PowerCap{{.rack = 0}, {300.0}}),
+         from_to(0, 0, scenarios::PowerCap{{.gpu = 8}, {200.0}}), from_to(0, 0, scenarios::Inlet{{.node = 1}, {35.0}}),
+         from_to(0, 0, scenarios::Inlet{{.gpu = 8}, {30.0}}), from_to(0, 0, scenarios::CoTenant{{.gpu = 8}, 0.25, 0.5}),
+         from_to(0, 0, scenarios::SpeedFactor{{.gpu = 8}, 0.5, {}}),
+         from_to(0, 0, scenarios::LinkBandwidth{{.node_network = 1}, 0.5}),
+         from_to(0, 0, scenarios::LinkBandwidth{{.node_network = 1}, 0.4})});
     const Environment e = t.environment(at(1));
     EXPECT_EQ(e.surroundings[8], (GpuSurroundings{35.0, 3.0, 200.0}));
     EXPECT_EQ(e.surroundings[9], (GpuSurroundings{35.0, 2.0, 300.0}));
@@ -64,7 +67,8 @@ TEST_F(TimelineOf, CausesOnOnePartCombine) {
 }
 
 TEST_F(TimelineOf, AFlapIsDownAtTheStartOfEachPeriod) {
-    const Timeline t = timeline({from_to(100, 130, scenarios::LinkFlap{{.nic = 17}, Duration::seconds(2), Duration::seconds(10)})});
+    const Timeline t =
+        timeline({from_to(100, 130, scenarios::LinkFlap{{.nic = 17}, Duration::seconds(2), Duration::seconds(10)})});
     const auto up = [&](double s) { return t.environment(at(s)).nic_factor[17] == 1.0; };
     EXPECT_TRUE(up(99));
     EXPECT_FALSE(up(100));

@@ -12,8 +12,8 @@
 namespace headway::sim {
 namespace {
 
-using scenarios::timing_test::RandomPlan;
 using scenarios::timing_test::random_plan;
+using scenarios::timing_test::RandomPlan;
 
 std::vector<int> all_replicas(const scenarios::Plan& plan) {
     std::vector<int> replicas(static_cast<std::size_t>(plan.layout.data));
@@ -42,7 +42,8 @@ FlowExecutor::Tables tables_of(const RandomPlan& random) {
                 const auto cell = static_cast<std::size_t>((replica * p + stage) * v + chunk);
                 const auto message = [&](const std::vector<std::int64_t>& sends, int other) {
                     const double bytes = sends.empty() ? 0.0 : static_cast<double>(sends[cell]);
-                    return MessagePath{bytes > 0.0 && p > 1, port_to_port(replica * p + stage, replica * p + other), bytes};
+                    return MessagePath{bytes > 0.0 && p > 1, port_to_port(replica * p + stage, replica * p + other),
+                                       bytes};
                 };
                 tables.activation.push_back(message(random.times.send_activation, (stage + 1) % p));
                 tables.gradient.push_back(message(random.times.send_gradient, (stage + p - 1) % p));
@@ -66,14 +67,16 @@ FlowExecutor::Tables tables_of(const RandomPlan& random) {
 
 FlowExecutor executor_of(const RandomPlan& random) {
     const scenarios::Plan& plan = random.plan;
-    return FlowExecutor(
-        scenarios::iteration_graph(plan.layout, random.tied_embedding, all_replicas(plan), plan.micro_batches_of_replica),
-        plan.layout, all_replicas(plan), tables_of(random), 2 * plan.workers());
+    return FlowExecutor(scenarios::iteration_graph(plan.layout, random.tied_embedding, all_replicas(plan),
+                                                   plan.micro_batches_of_replica),
+                        plan.layout, all_replicas(plan), tables_of(random), 2 * plan.workers());
 }
 
 IterationState state_of(const RandomPlan& random, const FlowExecutor& executor) {
-    return {scenarios::task_durations(executor.graph(), random.plan.layout, random.plan.micro_batches_of_replica, random.times),
-            std::vector<double>(static_cast<std::size_t>(2 * random.plan.workers()), 1e9), {}};
+    return {scenarios::task_durations(executor.graph(), random.plan.layout, random.plan.micro_batches_of_replica,
+                                      random.times),
+            std::vector<double>(static_cast<std::size_t>(2 * random.plan.workers()), 1e9),
+            {}};
 }
 
 FlowNetwork ports(int workers) {
@@ -92,7 +95,8 @@ TEST(FlowExecutor, WithoutContentionIsTheLongestPathToTheNanosecond) {
         scenarios::Evaluator evaluator(random.plan, random.tied_embedding);
         FlowExecutor executor = executor_of(random);
         const IterationOutcome outcome = executor.run(state_of(random, executor), {}, nullptr);
-        ASSERT_EQ(outcome.duration_ns, evaluator.iteration_time(random.times).ns()) << "seed " << seed << ": " << describe(random);
+        ASSERT_EQ(outcome.duration_ns, evaluator.iteration_time(random.times).ns())
+            << "seed " << seed << ": " << describe(random);
     }
 }
 
@@ -126,11 +130,12 @@ TEST(FlowExecutor, AgreesWithANetworkThatCarriesEveryFlow) {
     int contended = 0;
     for (std::uint64_t seed = 1; seed <= seeds; ++seed) {
         RandomPlan random = random_plan(seed);
-        for (auto* values : {&random.times.forward, &random.times.backward, &random.times.backward_input, &random.times.backward_weight,
-                             &random.times.send_activation, &random.times.send_gradient, &random.times.delay_activation,
-                             &random.times.delay_gradient, &random.times.reduce_gradients, &random.times.reduce_last_bucket,
-                             &random.times.reduce_tied_embedding, &random.times.optimizer, &random.times.gather_parameters,
-                             &random.times.gather_first_bucket})
+        for (auto* values :
+             {&random.times.forward, &random.times.backward, &random.times.backward_input,
+              &random.times.backward_weight, &random.times.send_activation, &random.times.send_gradient,
+              &random.times.delay_activation, &random.times.delay_gradient, &random.times.reduce_gradients,
+              &random.times.reduce_last_bucket, &random.times.reduce_tied_embedding, &random.times.optimizer,
+              &random.times.gather_parameters, &random.times.gather_first_bucket})
             for (std::int64_t& value : *values) value *= 1000;
         FlowExecutor executor = executor_of(random);
         const IterationState state = state_of(random, executor);
@@ -158,7 +163,8 @@ TEST(FlowExecutor, AChangeThatChangesNothingChangesNothing) {
 }
 
 TEST(FlowExecutor, WorkInProgressFinishesAtTheNewPace) {
-    // One worker, one micro-batch of 100 + 200; at 150 everything becomes twice as slow: 150 done, the other 150 take 300.
+    // One worker, one micro-batch of 100 + 200; at 150 everything becomes twice as slow: 150 done, the other 150 take
+    // 300.
     RandomPlan random;
     random.plan.layout = {};
     random.plan.micro_batches_of_replica = {1};
@@ -174,7 +180,8 @@ TEST(FlowExecutor, WorkInProgressFinishesAtTheNewPace) {
 }
 
 TEST(FlowExecutor, AMessageInFlightFeelsItsLinkSlowDown) {
-    // Two stages; forward 100, message of 1000 bytes at 1 byte/ns. At 600 half of it is sent; the rest takes twice as long.
+    // Two stages; forward 100, message of 1000 bytes at 1 byte/ns. At 600 half of it is sent; the rest takes twice as
+    // long.
     RandomPlan random;
     random.plan.layout.pipeline = 2;
     random.plan.micro_batches_of_replica = {1};
@@ -189,7 +196,8 @@ TEST(FlowExecutor, AMessageInFlightFeelsItsLinkSlowDown) {
     IterationState slow = healthy;
     slow.capacity[0] = 0.5e9;
     EXPECT_EQ(executor.run(healthy, {{600, slow}}, &network).duration_ns, 100 + 500 + 1000 + 300);
-    EXPECT_EQ(executor.run(healthy, {{600, slow}}, nullptr).duration_ns, 100 + 500 + 1000 + 300) << "also without a network";
+    EXPECT_EQ(executor.run(healthy, {{600, slow}}, nullptr).duration_ns, 100 + 500 + 1000 + 300)
+        << "also without a network";
 }
 
 TEST(FlowExecutor, TwoMessagesOverOneLinkTakeTwiceAsLong) {
@@ -215,8 +223,9 @@ TEST(FlowExecutor, TwoMessagesOverOneLinkTakeTwiceAsLong) {
     }
     FlowNetwork network(std::vector<double>(9, 1.0), sources, sinks);
     const scenarios::Plan& plan = random.plan;
-    FlowExecutor executor(scenarios::iteration_graph(plan.layout, false, all_replicas(plan), plan.micro_batches_of_replica),
-                          plan.layout, all_replicas(plan), tables, 9);
+    FlowExecutor executor(
+        scenarios::iteration_graph(plan.layout, false, all_replicas(plan), plan.micro_batches_of_replica), plan.layout,
+        all_replicas(plan), tables, 9);
     IterationState state = state_of(random, executor);
     state.capacity.push_back(1e9);
     const IterationOutcome outcome = executor.run(state, {}, &network);

@@ -18,11 +18,13 @@ class Machine {
     explicit Machine(scenarios::Cluster cluster)
         : cluster_(std::move(cluster)), topology_(cluster_), network_(topology_), timeline_(scenario_of(cluster_)) {}
 
-    std::unique_ptr<PlanModel> model(const scenarios::Plan& plan, Path path, const PlainCosts& costs = {}, bool memo = true) {
+    std::unique_ptr<PlanModel> model(const scenarios::Plan& plan, Path path, const PlainCosts& costs = {},
+                                     bool memo = true) {
         SimulationOptions options;
         options.path = path;
         options.memo = memo;
-        return std::make_unique<PlanModel>(cluster_, topology_, network_, plan, tests::plain_costs(plan, cluster_, costs), false, options);
+        return std::make_unique<PlanModel>(cluster_, topology_, network_, plan,
+                                           tests::plain_costs(plan, cluster_, costs), false, options);
     }
     ClusterState healthy() const {
         return {std::vector<scenarios::GpuPace>(static_cast<std::size_t>(cluster_.gpus())), timeline_.healthy(), {}};
@@ -40,7 +42,9 @@ class Machine {
     Timeline timeline_;
 };
 
-double ms(Duration d) { return d.ms(); }
+double ms(Duration d) {
+    return d.ms();
+}
 
 TEST(PlanModel, OneWorkerTakesItsWorkAndTheOptimizer) {
     Machine machine(tests::plain_cluster(1, 1, 1));
@@ -78,7 +82,8 @@ TEST(PlanModel, AHalfSpeedNicDoublesTheWirePartOfAReduction) {
 }
 
 TEST(PlanModel, AHalfSpeedUplinkDelaysWhatCrossesItAlone) {
-    // Two nodes in two racks, one GPU each: a healthy uplink carries exactly one NIC. The message of 1 ms is 0.99 ms of wire.
+    // Two nodes in two racks, one GPU each: a healthy uplink carries exactly one NIC. The message of 1 ms is 0.99 ms of
+    // wire.
     Machine machine(tests::plain_cluster(2, 1, 1));
     ClusterState state = machine.healthy();
     state.environment.uplink_factor[0] = 0.5;
@@ -109,7 +114,7 @@ TEST(PlanModel, DelaysActOnTheirOwnMessages) {
     const auto model = machine.model(tests::plain_plan(1, 2, 1, 1), Path::kAutomatic);
     const double healthy = ms(model->steady(machine.healthy()).duration);
     ClusterState state = machine.healthy();
-    state.environment.node_delay[1] = Duration::milliseconds(3);   // sends the gradient
+    state.environment.node_delay[1] = Duration::milliseconds(3);  // sends the gradient
     EXPECT_NEAR(ms(model->steady(state).duration), healthy + 3.0, 1e-9);
     state = machine.healthy();
     state.environment.hop_delay = {Duration::milliseconds(3)};
@@ -128,10 +133,10 @@ TEST(PlanModel, PathsAgreeToRoundingWhereNothingContends) {
         const auto pick = [&](int low, int high) { return std::uniform_int_distribution<int>(low, high)(random); };
         const int pipeline = pick(1, 4), data = pick(1, 16 / pipeline);
         const bool interleaved = pipeline > 1 && pick(0, 1) == 1;
-        scenarios::Plan plan = tests::plain_plan(2, pipeline, data, interleaved ? pipeline * pick(1, 3) : pick(1, 9),
-                                                 interleaved ? scenarios::Schedule::kInterleaved
-                                                             : static_cast<scenarios::Schedule>(pick(0, 1)),
-                                                 interleaved ? 2 : 1);
+        scenarios::Plan plan = tests::plain_plan(
+            2, pipeline, data, interleaved ? pipeline * pick(1, 3) : pick(1, 9),
+            interleaved ? scenarios::Schedule::kInterleaved : static_cast<scenarios::Schedule>(pick(0, 1)),
+            interleaved ? 2 : 1);
         plan.layout.distributed_optimizer = pick(0, 1) == 1;
         ClusterState state = machine.healthy();
         for (scenarios::GpuPace& pace : state.paces) pace.compute = pick(80, 100) * 0.01;
@@ -159,7 +164,8 @@ TEST(PlanModel, WorkerTimesAddUpToTheIteration) {
     ClusterState later = machine.healthy();
     later.paces[3].compute = 0.5;
     const IterationTimes steady = model->steady(machine.healthy());
-    const IterationTimes changing = model->changing({{Duration(), machine.healthy()}, {Duration::milliseconds(70), later}});
+    const IterationTimes changing =
+        model->changing({{Duration(), machine.healthy()}, {Duration::milliseconds(70), later}});
     for (const IterationTimes* times : {&steady, &changing})
         for (const scenarios::WorkerTimes& worker : times->workers)
             EXPECT_EQ(worker.compute + worker.data_exposed + worker.idle, times->duration);
@@ -173,9 +179,14 @@ TEST(PlanModel, AChangeWithinAnIterationCountsFromItsMomentOn) {
         ClusterState half = machine.healthy();
         half.paces[0].compute = 0.5;
         // 45 of 125 ms at full speed, the rest at half.
-        EXPECT_NEAR(ms(model->changing({{Duration(), machine.healthy()}, {Duration::milliseconds(45), half}}).duration), 45.0 + 160.0, 1e-5);
+        EXPECT_NEAR(ms(model->changing({{Duration(), machine.healthy()}, {Duration::milliseconds(45), half}}).duration),
+                    45.0 + 160.0, 1e-5);
         // And back to full speed 60 ms later.
-        EXPECT_NEAR(ms(model->changing({{Duration(), machine.healthy()}, {Duration::milliseconds(45), half}, {Duration::milliseconds(105), machine.healthy()}}).duration),
+        EXPECT_NEAR(ms(model
+                           ->changing({{Duration(), machine.healthy()},
+                                       {Duration::milliseconds(45), half},
+                                       {Duration::milliseconds(105), machine.healthy()}})
+                           .duration),
                     45.0 + 60.0 + 50.0, 1e-5);
     }
 }

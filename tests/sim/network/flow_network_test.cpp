@@ -48,8 +48,8 @@ class Script final : public FlowNetwork::Client {
 
 constexpr std::int64_t kSecond = 1'000'000'000;
 
-/// Four endpoints with a link each way (1 GB/s); links 8 and 9 are an uplink of 1.5 GB/s for sources 4, 5 and sinks 4, 5, which
-/// are endpoints 0 and 1 once more.
+/// Four endpoints with a link each way (1 GB/s); links 8 and 9 are an uplink of 1.5 GB/s for sources 4, 5 and sinks 4,
+/// 5, which are endpoints 0 and 1 once more.
 FlowNetwork small_network() {
     std::vector<double> capacity(8, 1e9);
     capacity.push_back(1.5e9);
@@ -128,7 +128,8 @@ TEST(FlowNetwork, EqualSpansAreEqualToTheNanosecondHoweverLateTheyCome) {
     for (int span = 0; span < 2000; ++span) {
         Script script(network);
         const std::int64_t start = span * 1'234'567'891LL;
-        for (int i = 0; i < 6; ++i) script.flow(start + i * 1'037, i % 4, (i + 1 + i / 4) % 4, 77'777'777 + 1'000'003 * i, i);
+        for (int i = 0; i < 6; ++i)
+            script.flow(start + i * 1'037, i % 4, (i + 1 + i / 4) % 4, 77'777'777 + 1'000'003 * i, i);
         auto ends = script.play();
         for (auto& [tag, end] : ends) end -= start;
         if (span == 0) first = ends;

@@ -7,7 +7,9 @@
 namespace headway::sim {
 namespace {
 
-Duration s(double seconds) { return Duration::seconds(seconds); }
+Duration s(double seconds) {
+    return Duration::seconds(seconds);
+}
 
 scenarios::Cluster with_spares(int spares) {
     scenarios::Cluster cluster = tests::plain_cluster(4, 8, 2);

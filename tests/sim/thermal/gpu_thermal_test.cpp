@@ -9,9 +9,14 @@
 namespace headway::sim {
 namespace {
 
-// plain_gpu: R 0.024 K/W at 0.7 s and 0.049 K/W at 43 s, twice that in a hot slot; boost 1500 MHz, 400 W, idle 60 W, 2.3 MHz/K.
-GpuThermal cool_slot() { return GpuThermal(tests::plain_gpu(), false); }
-GpuThermal hot_slot() { return GpuThermal(tests::plain_gpu(), true); }
+// plain_gpu: R 0.024 K/W at 0.7 s and 0.049 K/W at 43 s, twice that in a hot slot; boost 1500 MHz, 400 W, idle 60
+// W, 2.3 MHz/K.
+GpuThermal cool_slot() {
+    return GpuThermal(tests::plain_gpu(), false);
+}
+GpuThermal hot_slot() {
+    return GpuThermal(tests::plain_gpu(), true);
+}
 
 void run_for(const GpuThermal& gpu, GpuThermalState& state, const GpuSurroundings& around, double busy, int seconds) {
     for (int i = 0; i < seconds; ++i) gpu.advance(state, around, busy, 1.0);
@@ -74,12 +79,14 @@ TEST(GpuThermal, PowerStaysWithinTheLimitAndTheClockFallsWithHeatThere) {
 
 TEST(GpuThermal, APowerCapLowersTheClockByTheCubeRoot) {
     const GpuThermal gpu = cool_slot();
-    EXPECT_NEAR(gpu.clock_at_limit(230.0) / gpu.clock_at_limit(400.0), std::cbrt((230.0 - 60.0) / (400.0 - 60.0)), 1e-12);
+    EXPECT_NEAR(gpu.clock_at_limit(230.0) / gpu.clock_at_limit(400.0), std::cbrt((230.0 - 60.0) / (400.0 - 60.0)),
+                1e-12);
     const GpuSurroundings capped{25.0, 1.0, 230.0};
     GpuThermalState state;
     run_for(gpu, state, capped, 1.0, 600);
     // Cooler than 60 C, so the leakage term gives a little back.
-    EXPECT_NEAR(gpu.clock(state, capped), gpu.clock_at_limit(230.0) + 2.3 * (60.0 - gpu.temperature(state, capped)), 1e-9);
+    EXPECT_NEAR(gpu.clock(state, capped), gpu.clock_at_limit(230.0) + 2.3 * (60.0 - gpu.temperature(state, capped)),
+                1e-9);
 }
 
 TEST(GpuThermal, BlockedAirflowThrottlesInStepsAndHoldsBelowSlowdown) {
