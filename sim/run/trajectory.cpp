@@ -304,33 +304,26 @@ IterationTimes Trajectory::compute(Prepared& prepared, const std::vector<double>
     IterationTimes times = steady();
     if (environment_until_ >= now_ + times.duration) return times;
 
-    // Something changes before the iteration ends. Each change may move the end, and bring further changes into it.
+    // Something changes before the iteration ends. Changes are taken one by one: each may move the end, and a link that comes back
+    // moves it far ahead of later ones.
     std::vector<std::pair<Duration, ClusterState>> states{{Duration(), state}};
-    Duration known = now_;
-    for (;;) {
-        const Duration end = now_ + times.duration;
-        bool added = false;
-        for (Duration at = timeline_.next_change(known); at < end; at = timeline_.next_change(at)) {
-            known = at;
-            if (static_cast<int>(states.size()) > kExactChanges) break;
-            ClusterState next = state_with(timeline_.environment(at), thermal_pace);
-            next.environment.jitter_spread = environment_.jitter_spread;
-            next.environment.sequence_spread = environment_.sequence_spread;
-            draw(next, prepared.model->plan(), drawn_);
-            states.emplace_back(at - now_, std::move(next));
-            added = true;
-        }
+    for (Duration at = timeline_.next_change(now_); at < now_ + times.duration; at = timeline_.next_change(at)) {
         if (static_cast<int>(states.size()) > kExactChanges) {
-            const Environment mean = mean_environment(timeline_, now_, end);
+            const Environment mean = mean_environment(timeline_, now_, now_ + times.duration);
             ClusterState averaged = state_with(mean, thermal_pace);
             draw(averaged, prepared.model->plan(), drawn_);
             last_states_ = {{Duration(), averaged}};
             return prepared.model->steady(averaged, drawn ? &averaged : nullptr);
         }
-        if (!added) return times;
+        ClusterState next = state_with(timeline_.environment(at), thermal_pace);
+        next.environment.jitter_spread = environment_.jitter_spread;
+        next.environment.sequence_spread = environment_.sequence_spread;
+        draw(next, prepared.model->plan(), drawn_);
+        states.emplace_back(at - now_, std::move(next));
         times = prepared.model->changing(states);
         last_states_ = states;
     }
+    return times;
 }
 
 Trajectory::Step Trajectory::train_one(Prepared& prepared, MeasurementAverage& average) {
