@@ -162,7 +162,6 @@ Environment Timeline::healthy() const {
     e.nic_factor.assign(gpus, 1.0);
     e.uplink_factor.assign(racks, 1.0);
     e.node_delay.assign(nodes, Duration());
-    e.fabric_delay.assign(nodes, Duration());
     e.uplink_delay.assign(racks, Duration());
     return e;
 }
@@ -204,10 +203,7 @@ void act_on_links(const scenarios::LinkTarget& at, double factor, Duration delay
             if (nic_of(slot) == nic_of(cluster.slot_of(at.nic))) scale(e.nic_factor, cluster.first_gpu(node) + slot);
         add(e.node_delay, node);
     }
-    if (at.node_fabric >= 0) {
-        scale(e.fabric_factor, at.node_fabric);
-        add(e.fabric_delay, at.node_fabric);
-    }
+    if (at.node_fabric >= 0) scale(e.fabric_factor, at.node_fabric);  // the language knows no delay there
     if (at.pipeline_hop >= 0) {
         const auto hop = static_cast<std::size_t>(at.pipeline_hop);
         if (e.hop_delay.size() <= hop) e.hop_delay.resize(hop + 1);

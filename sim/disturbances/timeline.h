@@ -23,7 +23,6 @@ struct Environment {
     std::vector<double> nic_factor;             ///< [GPUs] of the NIC that the GPU uses
     std::vector<double> uplink_factor;          ///< [racks]
     std::vector<Duration> node_delay;           ///< [nodes] added to every message sent by a NIC of the node
-    std::vector<Duration> fabric_delay;         ///< [nodes] added to every message inside the node
     std::vector<Duration> uplink_delay;         ///< [racks] added to every message that leaves or enters the rack
     std::vector<Duration> hop_delay;            ///< [hops between stages that are named by a disturbance, else empty]
     std::vector<double> hop_factor;             ///< bandwidth of sends between stages k and k+1

@@ -197,8 +197,6 @@ void PlanModel::slow_sends(const ClusterState& state, const std::vector<double>&
                 if (path.leaves_rack)
                     delays[cell] += e.uplink_delay[link_index(topology_.rack_of_gpu(path.from))].ns() +
                                     e.uplink_delay[link_index(topology_.rack_of_gpu(path.to))].ns();
-            } else {
-                delays[cell] += e.fabric_delay[link_index(topology_.node_of_gpu(path.from))].ns();
             }
             sends[cell] += rounded(extra);
             // A slow hop has no link of its own: what it costs is waited for before the send.

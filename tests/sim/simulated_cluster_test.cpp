@@ -111,7 +111,7 @@ TEST(SimulatedCluster, ADisturbanceCountsFromItsExactMomentAndIsGoneAfterIt) {
 TEST(SimulatedCluster, BlockedAirflowThrottlesItsGpuAndTheCostIsItsOwn) {
     const Played played =
         play(scenario_with("[{start: 10 s, duration: 300 s, airflow: {gpu: 0, resistance_factor: 4}}, {start: 0 s, "
-                           "link_delay: {node_fabric: 3, delay: 1 us}}]",
+                           "link_delay: {node_network: 3, delay: 1 us}}]",
                            "{time: 900 s}"));
     bool throttled = false;
     for (const scenarios::TelemetryEvent& e : played.log.telemetry_events) {

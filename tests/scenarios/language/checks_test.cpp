@@ -189,6 +189,8 @@ TEST(Disturbances, HaveOneCauseAndOneTarget) {
                 HasSubstr("more than one target is given (one of gpu, node, rack)"));
     EXPECT_THAT(error_with_disturbance("{start: 1 s, link_delay: {delay: 10 ms}}"),
                 HasSubstr("no target is given (one of rack_uplink, node_network, nic, node_fabric, pipeline_hop)"));
+    EXPECT_THAT(error_with_disturbance("{start: 1 s, link_delay: {node_fabric: 0, delay: 1 ms}}"),
+                HasSubstr("link_delay.node_fabric: delays inside a node are not modelled"));
     EXPECT_THAT(error_with_disturbance("{start: 1 s, co_tenant: {gpu: 1}}"),
                 HasSubstr("disturbances.0.co_tenant: takes nothing"));
     EXPECT_THAT(error_with_disturbance("{start: 1 s, co_tenant: {gpu: 1, compute_share: 1}}"),
