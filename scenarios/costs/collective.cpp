@@ -12,8 +12,9 @@ namespace {
 
 /// Share of the wire that carries data: NCCL's tuner counts a quarter for LL and 0.92 for LL128 (120 of 128 bytes).
 constexpr double kProtocolShare[] = {0.25, 0.92, 1.0};
-/// Share of a ring's bandwidth that a tree keeps: each node feeds two trees and waits for two children. This and the next two are
-/// fitted to the all-reduces of scenarios/measured (NCCL's tuner multiplies a tree's bandwidth by 0.5 to 0.9 up to 64 MB).
+/// Share of a ring's bandwidth that a tree keeps: each node feeds two trees and waits for two children. This and the
+/// next two are fitted to the all-reduces of scenarios/measured (NCCL's tuner multiplies a tree's bandwidth by 0.5 to
+/// 0.9 up to 64 MB).
 constexpr double kTreeShare = 0.45;
 /// A tree's edge passes on one message where a ring's edge between nodes passes on those of all ranks behind it.
 constexpr double kTreeHopShare = 0.5;
@@ -21,7 +22,8 @@ constexpr double kTreeHopShare = 0.5;
 constexpr double kTreeChunkSeconds = 12e-6;
 /// In-switch reduction: share of the line rate at which a buffer is reduced and multicast (assumed).
 constexpr double kInSwitchShare = 0.6;
-/// How latency of network hops and transfer combine: (latency^p + transfer^p)^(1/p). Large p: one hides under the other (fitted).
+/// How latency of network hops and transfer combine: (latency^p + transfer^p)^(1/p). Large p: one hides under the other
+/// (fitted).
 constexpr double kOverlapExponent = 4.0;
 
 struct ProtocolChoice {
@@ -34,15 +36,17 @@ struct ProtocolChoice {
 double overlapped(double latency, double transfer) {
     const double longer = std::max(latency, transfer);
     if (longer <= 0.0) return 0.0;
-    return longer * std::pow(std::pow(latency / longer, kOverlapExponent) + std::pow(transfer / longer, kOverlapExponent),
-                             1.0 / kOverlapExponent);
+    return longer *
+           std::pow(std::pow(latency / longer, kOverlapExponent) + std::pow(transfer / longer, kOverlapExponent),
+                    1.0 / kOverlapExponent);
 }
 
 /// One group on one kind of node; all bandwidths in bytes a second, all times in seconds.
 class GroupLinks {
-public:
+  public:
     GroupLinks(const GroupShape& shape, const Node& node) : shape_(shape), node_(node) {
-        if (node.fabric.mesh && node.gpus > 1 && shape.ranks_per_node > 1) linked_ = mesh_share(shape.ranks_per_node, node);
+        if (node.fabric.mesh && node.gpus > 1 && shape.ranks_per_node > 1)
+            linked_ = mesh_share(shape.ranks_per_node, node);
         if (shape.nodes == 1) return;
         if (node.nics < 1) throw std::invalid_argument("a group over several nodes needs a NIC in each");
         // A GPU of a node with more NICs than GPUs uses all of its own; with fewer, GPUs share.
@@ -55,9 +59,7 @@ public:
     bool one_node() const { return shape_.nodes == 1; }
     bool one_rank_a_node() const { return shape_.ranks_per_node == 1; }
 
-    double wire(double share) const {
-        return node_.fabric.bandwidth.value * node_.fabric.efficiency * share * linked_;
-    }
+    double wire(double share) const { return node_.fabric.bandwidth.value * node_.fabric.efficiency * share * linked_; }
     double wire_of_pairs(double share, bool everybody) const {
         return everybody ? node_.fabric.bandwidth.value * node_.fabric.all_to_all_efficiency * share * linked_
                          : wire(share);
@@ -78,7 +80,7 @@ public:
                nics_of_one_message_;
     }
 
-private:
+  private:
     static double mesh_share(int ranks, const Node& node) {
         const auto place = static_cast<std::size_t>(ranks - 2);
         if (place < node.fabric.mesh_shares.size()) return node.fabric.mesh_shares[place];
@@ -110,9 +112,9 @@ double ring_seconds(Collective collective, double bytes, const GroupShape& shape
     const int across = links.one_node() ? 0 : links.one_rank_a_node() ? hops : passes * shape.nodes;
     const double on_each_wire = whole ? bytes : bytes * hops / ranks;
     const double latency = choice.inside.start.s() + (hops - across) * choice.inside.hop.s();
-    const double inside = links.one_rank_a_node()
-                              ? 0.0
-                              : on_each_wire / links.wire(choice.share) + links.pass_seconds(bytes * passes / 2.0, choice.share);
+    const double inside = links.one_rank_a_node() ? 0.0
+                                                  : on_each_wire / links.wire(choice.share) +
+                                                        links.pass_seconds(bytes * passes / 2.0, choice.share);
     if (links.one_node()) return latency + inside;
     return latency + overlapped(across * choice.across.hop.s(),
                                 std::max(inside, on_each_wire / links.network(choice, choice.share)));
@@ -122,8 +124,7 @@ double ring_seconds(Collective collective, double bytes, const GroupShape& shape
 double tree_seconds(double bytes, const GroupShape& shape, const GroupLinks& links, const ProtocolChoice& choice) {
     const double share = choice.share * kTreeShare;
     const double chunk = choice.protocol == CollectiveProtocol::kSimple ? kTreeChunkSeconds : 0.0;
-    const double latency =
-        choice.inside.start.s() + 2.0 * (shape.ranks_per_node - 1) * (choice.inside.hop.s() + chunk);
+    const double latency = choice.inside.start.s() + 2.0 * (shape.ranks_per_node - 1) * (choice.inside.hop.s() + chunk);
     const double inside =
         links.one_rank_a_node() ? 0.0 : 2.0 * bytes / links.wire(share) + links.pass_seconds(bytes, share);
     if (links.one_node()) return latency + inside;
@@ -139,11 +140,11 @@ double pairs_seconds(Collective collective, double bytes, const GroupShape& shap
     const double near = everybody ? shape.ranks_per_node - 1 : shape.ranks_per_node > 1 ? 1 : 0;
     const double far = everybody ? shape.ranks() - shape.ranks_per_node : links.one_node() ? 0 : 1;
     const double part = everybody ? bytes / shape.ranks() : bytes;
-    const double latency =
-        choice.inside.start.s() + near * choice.inside.hop.s() + far * choice.across.message.s();
+    const double latency = choice.inside.start.s() + near * choice.inside.hop.s() + far * choice.across.message.s();
     double transfer = 0.0;
     if (near > 0)
-        transfer = near * part / links.wire_of_pairs(choice.share, everybody) + links.pass_seconds(bytes / 2.0, choice.share);
+        transfer =
+            near * part / links.wire_of_pairs(choice.share, everybody) + links.pass_seconds(bytes / 2.0, choice.share);
     if (far > 0)
         transfer = std::max(transfer, far * part / (everybody ? links.all_to_all(choice) : links.message(choice)));
     return latency + transfer;
@@ -151,7 +152,8 @@ double pairs_seconds(Collective collective, double bytes, const GroupShape& shap
 
 void check_group(Bytes message, const GroupShape& shape) {
     const auto check = [](int count, const char* name) {
-        if (count < 1) throw std::invalid_argument(std::string(name) + " of a group is at least 1, not " + std::to_string(count));
+        if (count < 1)
+            throw std::invalid_argument(std::string(name) + " of a group is at least 1, not " + std::to_string(count));
     };
     check(shape.nodes, "nodes");
     check(shape.ranks_per_node, "ranks_per_node");
@@ -163,13 +165,20 @@ void check_group(Bytes message, const GroupShape& shape) {
 
 const char* name_of(Collective collective) {
     switch (collective) {
-        case Collective::kAllReduce: return "all_reduce";
-        case Collective::kReduceScatter: return "reduce_scatter";
-        case Collective::kAllGather: return "all_gather";
-        case Collective::kBroadcast: return "broadcast";
-        case Collective::kReduce: return "reduce";
-        case Collective::kAllToAll: return "alltoall";
-        case Collective::kSendReceive: return "sendrecv";
+        case Collective::kAllReduce:
+            return "all_reduce";
+        case Collective::kReduceScatter:
+            return "reduce_scatter";
+        case Collective::kAllGather:
+            return "all_gather";
+        case Collective::kBroadcast:
+            return "broadcast";
+        case Collective::kReduce:
+            return "reduce";
+        case Collective::kAllToAll:
+            return "alltoall";
+        case Collective::kSendReceive:
+            return "sendrecv";
     }
     throw std::invalid_argument("not a collective");
 }
@@ -181,7 +190,8 @@ CollectiveCost collective_cost(Collective collective, Bytes message, const Group
     const double bytes = static_cast<double>(message.count());
     const ProtocolChoice choices[] = {
         {CollectiveProtocol::kLowLatency, kProtocolShare[0], node.fabric.low_latency, node.network.low_latency},
-        {CollectiveProtocol::kLowLatency128, kProtocolShare[1], node.fabric.low_latency_128, node.network.low_latency_128},
+        {CollectiveProtocol::kLowLatency128, kProtocolShare[1], node.fabric.low_latency_128,
+         node.network.low_latency_128},
         {CollectiveProtocol::kSimple, kProtocolShare[2], node.fabric.simple, node.network.simple}};
 
     double best = -1.0;
@@ -196,7 +206,8 @@ CollectiveCost collective_cost(Collective collective, Bytes message, const Group
         if (pairs) {
             // NCCL sends single messages under LL or Simple only.
             if (choice.protocol != CollectiveProtocol::kLowLatency128)
-                offer(pairs_seconds(collective, bytes, shape, links, choice), CollectiveAlgorithm::kPairs, choice.protocol);
+                offer(pairs_seconds(collective, bytes, shape, links, choice), CollectiveAlgorithm::kPairs,
+                      choice.protocol);
             continue;
         }
         offer(ring_seconds(collective, bytes, shape, links, choice), CollectiveAlgorithm::kRing, choice.protocol);

@@ -67,8 +67,8 @@ inline Bounds share() {
 inline Bounds share_left() {
     return between_above(0.0, 1.0);
 }
-/// What a disturbance takes away. A part that is slower than a thousandth of its speed is lost rather than slow, and a run on
-/// it would not end.
+/// What a disturbance takes away. A part that is slower than a thousandth of its speed is lost rather than slow, and a
+/// run on it would not end.
 inline Bounds share_taken() {
     return between(0.0, 0.999);
 }

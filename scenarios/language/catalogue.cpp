@@ -213,7 +213,8 @@ std::string catalogue_description(const Catalogue& catalogue, const std::string&
     return description && description->is_scalar() ? description->text : "";
 }
 
-std::vector<std::string> catalogue_sources(const Catalogue& catalogue, const std::string& kind, const std::string& name) {
+std::vector<std::string> catalogue_sources(const Catalogue& catalogue, const std::string& kind,
+                                           const std::string& name) {
     if (!is_entry_name(name)) throw ConfigError("'" + name + "' is not in the catalogue of " + kind);
     const fs::path file = catalogue.directory / kind / (name + ".yaml");
     const YamlNode root = parse_yaml(read_text_file(file, ""), file.string());

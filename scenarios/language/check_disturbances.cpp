@@ -40,11 +40,13 @@ class TargetCheck {
             }
         }
         if constexpr (std::is_same_v<C, LinkDelay>) {
-            // A delay of each hop inside a node would have to enter every tensor collective, and no measurement says how.
+            // A delay of each hop inside a node would have to enter every tensor collective, and no measurement says
+            // how.
             if (cause.at.node_fabric >= 0)
-                throw places_.error(path_ + ".node_fabric",
-                                    "delays inside a node are not modelled (rack_uplink, node_network, nic, pipeline_hop; "
-                                    "link_bandwidth slows a node's fabric)");
+                throw places_.error(
+                    path_ + ".node_fabric",
+                    "delays inside a node are not modelled (rack_uplink, node_network, nic, pipeline_hop; "
+                    "link_bandwidth slows a node's fabric)");
         }
         if constexpr (std::is_same_v<C, PowerCap>) check_cap(cause);
         if constexpr (std::is_same_v<C, CoTenant>) {

@@ -8,7 +8,9 @@ namespace headway::scenarios {
 
 namespace {
 
-char lower_case(char letter) { return static_cast<char>(std::tolower(static_cast<unsigned char>(letter))); }
+char lower_case(char letter) {
+    return static_cast<char>(std::tolower(static_cast<unsigned char>(letter)));
+}
 
 /// Levenshtein distance, with the swap of two neighbours counted once (Damerau, restricted), without case.
 std::size_t edit_distance(std::string_view a, std::string_view b) {

@@ -59,6 +59,7 @@ std::vector<std::string> catalogue_names(const Catalogue& catalogue, const std::
 /// The entry's own one-line description; "" where it has none.
 std::string catalogue_description(const Catalogue& catalogue, const std::string& kind, const std::string& name);
 /// What the entry's own numbers, and those of its base, come from, as its file words it.
-std::vector<std::string> catalogue_sources(const Catalogue& catalogue, const std::string& kind, const std::string& name);
+std::vector<std::string> catalogue_sources(const Catalogue& catalogue, const std::string& kind,
+                                           const std::string& name);
 
 }  // namespace headway::scenarios

@@ -13,26 +13,27 @@
 namespace headway::scenarios {
 
 struct RunLength {
-  int iterations = 100;                   ///< used when `time` is absent
-  std::optional<Duration> time;           ///< run for this long instead
-  bool operator==(const RunLength&) const = default;
+    int iterations = 100;          ///< used when `time` is absent
+    std::optional<Duration> time;  ///< run for this long instead
+    bool operator==(const RunLength&) const = default;
 };
 
 /// Everything a run is told. Resolved: catalogue names replaced by their entries, every default filled in.
 struct Scenario {
-  std::string name;
-  std::string description;
-  Job job;
-  Cluster cluster;
-  Strategy strategy;
-  std::vector<Disturbance> disturbances;
-  std::optional<DisturbanceRates> generate;   ///< further disturbances are drawn from these on reading; empty once resolved
-  std::string policy = "static";
-  std::uint64_t seed = 1;
-  RunLength run;
-  int decision_interval = 10;                 ///< iterations between decisions
-  Duration telemetry_period = Duration::seconds(10);
-  bool operator==(const Scenario&) const = default;
+    std::string name;
+    std::string description;
+    Job job;
+    Cluster cluster;
+    Strategy strategy;
+    std::vector<Disturbance> disturbances;
+    std::optional<DisturbanceRates>
+        generate;  ///< further disturbances are drawn from these on reading; empty once resolved
+    std::string policy = "static";
+    std::uint64_t seed = 1;
+    RunLength run;
+    int decision_interval = 10;  ///< iterations between decisions
+    Duration telemetry_period = Duration::seconds(10);
+    bool operator==(const Scenario&) const = default;
 };
 
 }  // namespace headway::scenarios

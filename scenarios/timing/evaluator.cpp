@@ -330,7 +330,8 @@ std::vector<TimelineEntry> Evaluator::Impl::timeline(const StepTimes& times) {
     std::vector<std::pair<std::int64_t, std::int64_t>> spans(durations.size());
     for (std::int32_t i = 0; i < graph.size(); ++i) {
         std::int64_t start = 0;
-        for (const std::int32_t p : graph.predecessors(i)) start = std::max(start, spans[static_cast<std::size_t>(p)].second);
+        for (const std::int32_t p : graph.predecessors(i))
+            start = std::max(start, spans[static_cast<std::size_t>(p)].second);
         spans[static_cast<std::size_t>(i)] = {start, start + durations[static_cast<std::size_t>(i)]};
     }
     return timeline_of(graph, layout_, spans);

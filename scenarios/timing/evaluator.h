@@ -38,8 +38,8 @@ struct TimelineEntry {
 
 class TaskGraph;
 
-/// Operations of an iteration whose tasks (those of iteration_graph with all replicas) lasted from `first` to `second` [tasks],
-/// worker by worker in the order of their starts.
+/// Operations of an iteration whose tasks (those of iteration_graph with all replicas) lasted from `first` to `second`
+/// [tasks], worker by worker in the order of their starts.
 std::vector<TimelineEntry> timeline_of(const TaskGraph& graph, const Layout& layout,
                                        const std::vector<std::pair<std::int64_t, std::int64_t>>& spans);
 

@@ -304,8 +304,8 @@ IterationTimes Trajectory::compute(Prepared& prepared, const std::vector<double>
     IterationTimes times = steady();
     if (environment_until_ >= now_ + times.duration) return times;
 
-    // Something changes before the iteration ends. Changes are taken one by one: each may move the end, and a link that comes back
-    // moves it far ahead of later ones.
+    // Something changes before the iteration ends. Changes are taken one by one: each may move the end, and a link that
+    // comes back moves it far ahead of later ones.
     std::vector<std::pair<Duration, ClusterState>> states{{Duration(), state}};
     for (Duration at = timeline_.next_change(now_); at < now_ + times.duration; at = timeline_.next_change(at)) {
         if (static_cast<int>(states.size()) > kExactChanges) {

@@ -216,9 +216,11 @@ TEST(SimulatedCluster, ALinkThatIsDownLongerCostsMoreAndAboutThatLong) {
     double last = 0.0;
     for (const int down_s : {1, 3, 6}) {
         const Played played = play(scenario_with(
-            "[{start: 0 s, link_flap: {node_network: 1, down: " + std::to_string(down_s) + " s, period: 20 s}}]", "{time: 95 s}"));
+            "[{start: 0 s, link_flap: {node_network: 1, down: " + std::to_string(down_s) + " s, period: 20 s}}]",
+            "{time: 95 s}"));
         double lost = 0.0;
-        for (const scenarios::IterationEvent& e : played.log.iterations) lost += 1e-9 * static_cast<double>(e.duration_ns - played.healthy.ns());
+        for (const scenarios::IterationEvent& e : played.log.iterations)
+            lost += 1e-9 * static_cast<double>(e.duration_ns - played.healthy.ns());
         EXPECT_GT(lost, last) << down_s;
         EXPECT_NEAR(lost, 5.0 * down_s, 5.0 * played.healthy.s()) << down_s;
         last = lost;

@@ -25,12 +25,10 @@ Collective collective_named(const std::string& name) {
 }
 
 Node node_of_row(const MeasuredCluster& cluster) {
-    static const std::map<std::string, std::string> inside = {{"A100-SXM4-80GB", "nvlink3"},
-                                                              {"A100-SXM4-40GB", "nvlink3"},
-                                                              {"H100-SXM5-80GB", "nvlink4"}};
-    static const std::map<std::string, std::string> across = {{"InfiniBand HDR", "infiniband-hdr"},
-                                                              {"InfiniBand NDR", "infiniband-ndr"},
-                                                              {"Slingshot 11", "slingshot11"}};
+    static const std::map<std::string, std::string> inside = {
+        {"A100-SXM4-80GB", "nvlink3"}, {"A100-SXM4-40GB", "nvlink3"}, {"H100-SXM5-80GB", "nvlink4"}};
+    static const std::map<std::string, std::string> across = {
+        {"InfiniBand HDR", "infiniband-hdr"}, {"InfiniBand NDR", "infiniband-ndr"}, {"Slingshot 11", "slingshot11"}};
     Node node;
     node.gpus = cluster.gpus_per_node;
     node.nics = cluster.nics_per_node;
@@ -53,8 +51,9 @@ TableError error_of_table(const std::string& name, std::int64_t smallest) {
     TableError error;
     for (const CollectiveRow& row : rows) {
         if (row.message_bytes < smallest) continue;
-        const double predicted =
-            collective_time(collective_named(row.collective), Bytes(row.message_bytes), {row.nodes, row.gpus_per_node, 1}, node).us();
+        const double predicted = collective_time(collective_named(row.collective), Bytes(row.message_bytes),
+                                                 {row.nodes, row.gpus_per_node, 1}, node)
+                                     .us();
         error.mean += std::abs(predicted / row.time_us - 1.0);
         ++error.rows;
     }
@@ -79,8 +78,10 @@ TEST_P(CollectiveTable, IsPredictedWithinItsBound) {
 }
 
 INSTANTIATE_TEST_SUITE_P(NcclTests, CollectiveTable,
-                         ::testing::Values(TableBound{"a100-inside-node", 51, 0.045}, TableBound{"a100-two-dgx-nodes", 66, 0.045},
-                                           TableBound{"a100-slingshot", 66, 0.08}, TableBound{"h100-ten-nodes", 20, 0.055}),
+                         ::testing::Values(TableBound{"a100-inside-node", 51, 0.045},
+                                           TableBound{"a100-two-dgx-nodes", 66, 0.045},
+                                           TableBound{"a100-slingshot", 66, 0.08},
+                                           TableBound{"h100-ten-nodes", 20, 0.055}),
                          [](const auto& table) {
                              std::string name = table.param.name;
                              for (char& letter : name)

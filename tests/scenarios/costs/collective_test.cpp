@@ -11,9 +11,9 @@ namespace {
 constexpr std::int64_t kMiB = 1 << 20;
 constexpr std::int64_t kGiB = 1 << 30;
 
-const std::vector<Collective> kCollectives = {Collective::kAllReduce, Collective::kReduceScatter, Collective::kAllGather,
-                                              Collective::kBroadcast, Collective::kReduce,        Collective::kAllToAll,
-                                              Collective::kSendReceive};
+const std::vector<Collective> kCollectives = {
+    Collective::kAllReduce, Collective::kReduceScatter, Collective::kAllGather,  Collective::kBroadcast,
+    Collective::kReduce,    Collective::kAllToAll,      Collective::kSendReceive};
 
 /// Eight GPUs with 100 GB/s a direction, eight NICs of 10 GB/s; memory passes and latency as each test sets them.
 Node plain_node() {
@@ -30,7 +30,8 @@ Node node_with_latency() {
     Node node = plain_node();
     const auto set = [](Fabric& fabric, double start, double hop, double message) {
         for (FabricProtocol* protocol : {&fabric.low_latency, &fabric.low_latency_128, &fabric.simple}) {
-            *protocol = {Duration::microseconds(start), Duration::microseconds(hop), Duration::microseconds(message), {}};
+            *protocol = {
+                Duration::microseconds(start), Duration::microseconds(hop), Duration::microseconds(message), {}};
             start *= 1.5;
             hop *= 2.0;
             message *= 2.0;
@@ -79,7 +80,8 @@ TEST(Collective, AcrossNodesTheNetworkIsTheBottleneck) {
     const Node node = plain_node();
     const double bytes = static_cast<double>(kGiB);
     // One GPU a node: one NIC. Eight GPUs a node: rings over eight NICs.
-    EXPECT_NEAR(seconds(Collective::kAllReduce, kGiB, {.nodes = 4, .ranks_per_node = 1}, node), 1.5 * bytes / 10e9, 1e-6);
+    EXPECT_NEAR(seconds(Collective::kAllReduce, kGiB, {.nodes = 4, .ranks_per_node = 1}, node), 1.5 * bytes / 10e9,
+                1e-6);
     EXPECT_NEAR(seconds(Collective::kAllReduce, kGiB, {.nodes = 4, .ranks_per_node = 8}, node),
                 2.0 * 31 / 32 * bytes / 80e9, 1e-6);
 }
@@ -88,10 +90,11 @@ TEST(Collective, EqualGroupsShareTheNics) {
     Node node = plain_node();
     node.nics = 4;
     const auto time = [&](int groups) {
-        return seconds(Collective::kAllGather, kGiB, {.nodes = 4, .ranks_per_node = 1, .groups_per_node = groups}, node);
+        return seconds(Collective::kAllGather, kGiB, {.nodes = 4, .ranks_per_node = 1, .groups_per_node = groups},
+                       node);
     };
-    EXPECT_DOUBLE_EQ(time(1), time(4));             // a NIC each
-    EXPECT_NEAR(time(8) / time(4), 2.0, 1e-6);      // two groups a NIC
+    EXPECT_DOUBLE_EQ(time(1), time(4));         // a NIC each
+    EXPECT_NEAR(time(8) / time(4), 2.0, 1e-6);  // two groups a NIC
 }
 
 TEST(Collective, MessageBetweenNodesUsesOneNicUnlessGpusHaveMore) {
@@ -114,13 +117,16 @@ TEST(Collective, AllToAllSendsWhatBelongsElsewhere) {
 TEST(Collective, AllToAllInsideANodeRunsAtItsOwnEfficiency) {
     Node node = plain_node();
     node.fabric.all_to_all_efficiency = 0.25;
-    EXPECT_NEAR(seconds(Collective::kAllToAll, kGiB, {.nodes = 1, .ranks_per_node = 8}, node), 7.0 / 8 * kGiB / 25e9, 1e-6);
+    EXPECT_NEAR(seconds(Collective::kAllToAll, kGiB, {.nodes = 1, .ranks_per_node = 8}, node), 7.0 / 8 * kGiB / 25e9,
+                1e-6);
 }
 
 TEST(Collective, MeshOffersAGroupOnlyItsOwnLinks) {
     Node node = plain_node();
     node.fabric.mesh = true;
-    const auto time = [&](int ranks) { return seconds(Collective::kBroadcast, kGiB, {.nodes = 1, .ranks_per_node = ranks}, node); };
+    const auto time = [&](int ranks) {
+        return seconds(Collective::kBroadcast, kGiB, {.nodes = 1, .ranks_per_node = ranks}, node);
+    };
     EXPECT_NEAR(time(8), kGiB / 100e9, 1e-8);
     EXPECT_NEAR(time(2), 7.0 * kGiB / 100e9, 1e-8);
     node.fabric.mesh_shares = {0.25, 0.5};
@@ -131,7 +137,8 @@ TEST(Collective, MeshOffersAGroupOnlyItsOwnLinks) {
 
 TEST(Collective, OneRankCostsNothing) {
     for (Collective collective : kCollectives)
-        EXPECT_EQ(collective_cost(collective, Bytes(kGiB), {}, node_with_latency()).time, Duration{}) << name_of(collective);
+        EXPECT_EQ(collective_cost(collective, Bytes(kGiB), {}, node_with_latency()).time, Duration{})
+            << name_of(collective);
     EXPECT_EQ(collective_cost(Collective::kAllReduce, Bytes(kGiB), {}, node_with_latency()).algorithm,
               CollectiveAlgorithm::kNone);
 }
@@ -139,8 +146,8 @@ TEST(Collective, OneRankCostsNothing) {
 TEST(Collective, GrowsWithTheMessage) {
     const Node node = node_with_latency();
     for (Collective collective : kCollectives)
-        for (const GroupShape& shape : {GroupShape{1, 2, 1}, GroupShape{1, 8, 1}, GroupShape{2, 1, 1}, GroupShape{5, 8, 1},
-                                        GroupShape{16, 4, 2}}) {
+        for (const GroupShape& shape : {GroupShape{1, 2, 1}, GroupShape{1, 8, 1}, GroupShape{2, 1, 1},
+                                        GroupShape{5, 8, 1}, GroupShape{16, 4, 2}}) {
             Duration last;
             for (std::int64_t bytes = 0; bytes < 4 * kGiB; bytes = bytes * 3 / 2 + 97) {
                 const Duration time = collective_time(collective, Bytes(bytes), shape, node);

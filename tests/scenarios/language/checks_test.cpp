@@ -68,8 +68,9 @@ TEST(Models, FillInWhatFollowsFromTheirShape) {
 TEST(Schedules, FitThePipeline) {
     EXPECT_THAT(error_with({{"strategy.virtual_pipeline", "2"}}),
                 HasSubstr("strategy.virtual_pipeline: 2 is not allowed (more than 1 only with schedule: interleaved)"));
-    EXPECT_THAT(error_with({{"strategy.zero_bubble_memory", "2"}}),
-                HasSubstr("strategy.zero_bubble_memory: 2 is not allowed (more than 1 only with schedule: zero-bubble)"));
+    EXPECT_THAT(
+        error_with({{"strategy.zero_bubble_memory", "2"}}),
+        HasSubstr("strategy.zero_bubble_memory: 2 is not allowed (more than 1 only with schedule: zero-bubble)"));
     EXPECT_THAT(error_with({{"strategy.schedule", "interleaved"}}),
                 HasSubstr("strategy.schedule: interleaved is not allowed (virtual_pipeline is 1"));
     EXPECT_THAT(
@@ -233,9 +234,13 @@ TEST(Names, AreGivenToDisturbancesWithoutOne) {
         "airflow of GPU 3");
     EXPECT_EQ(read_small({{"disturbances.0", "{start: 1 s, inlet: {temperature: 40 C}}"}}).disturbances[0].name,
               "inlet of the whole cluster");
-    EXPECT_EQ(read_small({{"disturbances.0", "{start: 1 s, link_delay: {pipeline_hop: 0, delay: 1 ms}}"}}).disturbances[0].name,
+    EXPECT_EQ(read_small({{"disturbances.0", "{start: 1 s, link_delay: {pipeline_hop: 0, delay: 1 ms}}"}})
+                  .disturbances[0]
+                  .name,
               "link delay of pipeline hop 0-1");
-    EXPECT_EQ(read_small({{"disturbances.0", "{start: 1 s, link_bandwidth: {node_network: 0, factor: 0.5}}"}}).disturbances[0].name,
+    EXPECT_EQ(read_small({{"disturbances.0", "{start: 1 s, link_bandwidth: {node_network: 0, factor: 0.5}}"}})
+                  .disturbances[0]
+                  .name,
               "link bandwidth of node 0 network");
 }
 

@@ -93,7 +93,8 @@ TEST(GeneratedDisturbances, StayInTheirRanges) {
 TEST(GeneratedDisturbances, NeverLoseWhatIsGone) {
     // Reading checks it; at this rate nearly every loss meets a part that is being repaired.
     const Scenario scenario =
-        generated({{"cluster.facility.node_repair", "5 d"}, {"cluster.facility.gpu_repair", "5 d"},
+        generated({{"cluster.facility.node_repair", "5 d"},
+                   {"cluster.facility.gpu_repair", "5 d"},
                    {"generate", "{horizon: 20 d, node_loss: {per_day: 5}, gpu_loss: {per_day: 5}}"}});
     EXPECT_FALSE(scenario.disturbances.empty());
     EXPECT_LE(scenario.disturbances.size(), 64u * 4u);  // each GPU is gone for 5 of the 20 days at a time

@@ -11,8 +11,8 @@
 #include "scenarios/validation/measured_table.h"
 #include "tests/paths.h"
 
-/// The programs' rules of messages against what measured runs did, with durations that the tables give or that one healthy
-/// iteration fixes: no cost model, no fitted constant.
+/// The programs' rules of messages against what measured runs did, with durations that the tables give or that one
+/// healthy iteration fixes: no cost model, no fitted constant.
 namespace headway::scenarios {
 namespace {
 
@@ -24,7 +24,8 @@ std::int64_t nanoseconds(double milliseconds) {
     return std::llround(milliseconds * 1e6);
 }
 
-/// One replica of the slow-link runs: 5, 6, 6, ... 5 layers, and the logits as 0.83 of a layer (vocabulary 51,200, hidden 5120).
+/// One replica of the slow-link runs: 5, 6, 6, ... 5 layers, and the logits as 0.83 of a layer (vocabulary 51,200,
+/// hidden 5120).
 class SlowLinkJob {
   public:
     SlowLinkJob(const SlowLinkRow& row, double layer_ms, double message_ms) : layout_(row.job.layout) {
@@ -127,9 +128,11 @@ double recorded_step_s(const RecordedJobRow& row) {
     const auto workers = static_cast<std::size_t>(plan.workers());
     const auto stages = static_cast<std::size_t>(plan.layout.pipeline);
     StepTimes times;
-    for (auto* cells : {&times.forward, &times.backward, &times.send_activation, &times.send_gradient, &times.optimizer})
+    for (auto* cells :
+         {&times.forward, &times.backward, &times.send_activation, &times.send_gradient, &times.optimizer})
         cells->assign(workers, 0);
-    for (auto* cells : {&times.reduce_gradients, &times.gather_parameters, &times.reduce_tied_embedding}) cells->assign(stages, 0);
+    for (auto* cells : {&times.reduce_gradients, &times.gather_parameters, &times.reduce_tied_embedding})
+        cells->assign(stages, 0);
     for (const RecordedWorker& w : row.workers) {
         const auto at = static_cast<std::size_t>(plan.worker(w.replica, w.stage));
         const auto stage = static_cast<std::size_t>(w.stage);
