@@ -44,7 +44,7 @@ struct ArrivalEvent {
 };
 
 /// A link that is down keeps this share of its bandwidth, so that messages wait rather than fail.
-inline constexpr double kDownLinkShare = 1e-6;
+inline constexpr double kDownLinkShare = 1e-4;
 
 class Timeline {
   public:
