@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "sim/iteration/event_queue.h"
+#include "sim/iteration/flow_table.h"
 
 namespace headway::sim {
 namespace {
@@ -15,7 +16,6 @@ using scenarios::TaskKind;
 
 // The network counts in parts of a byte, so that its whole numbers stay exact on links that are nearly down.
 constexpr double kPartsOfByte = 1024.0;
-constexpr double kOverload = 1.0 + 1e-9;
 
 bool is_reduction(TaskKind kind) {
     return kind == TaskKind::kReduceBuckets || kind == TaskKind::kReduce;
@@ -30,20 +30,6 @@ class FlowExecutor::Impl final : public FlowNetwork::Client {
     using Event = EventQueue::Event;
     using EventKind = EventQueue::Kind;
 
-    /// A message or one hop of a ring on its way.
-    struct Flow {
-        std::int32_t task = -1;
-        Route route;
-        double rate = 0.0;  // bytes a second when alone
-        double bytes = 0.0;
-        std::int64_t wire_start = 0;  // before it, the flow only holds its place
-        std::int64_t end = 0;         // when alone
-        std::uint32_t version = 0;
-        bool contends = false;  // handed to the network
-        bool on_wire = false;   // and started there
-        bool active = false;
-    };
-
   public:
     Impl(scenarios::IterationGraph graph, const scenarios::Layout& layout, std::vector<int> replicas, Tables tables,
          int links)
@@ -52,8 +38,7 @@ class FlowExecutor::Impl final : public FlowNetwork::Client {
           layout_(layout),
           replicas_(std::move(replicas)),
           tables_(std::move(tables)),
-          on_link_(static_cast<std::size_t>(links)),
-          load_(static_cast<std::size_t>(links), 0.0) {
+          flows_(links) {
         const auto tasks = static_cast<std::size_t>(graph_.graph.size());
         version_.resize(tasks);
         start_.resize(tasks);
@@ -120,9 +105,6 @@ class FlowExecutor::Impl final : public FlowNetwork::Client {
         std::fill(running_.begin(), running_.end(), 0);
         queue_.clear();
         flows_.clear();
-        free_flows_.clear();
-        for (auto& list : on_link_) list.clear();
-        std::fill(load_.begin(), load_.end(), 0.0);
         compute_ns_.assign(replicas_.size() * static_cast<std::size_t>(layout_.pipeline), 0);
         finished_ = 0;
         last_end_ = 0;
@@ -163,11 +145,10 @@ class FlowExecutor::Impl final : public FlowNetwork::Client {
                 if (version_[index(event.id)] == event.version) finish_task(event.id, event.at);
                 break;
             case EventKind::kFlowEnds:
-                if (flows_[index(event.id)].version == event.version) finish_flow(event.id, event.at);
+                if (flows_[event.id].version == event.version) finish_flow(event.id, event.at);
                 break;
             case EventKind::kFlowStarts:
-                if (flows_[index(event.id)].version == event.version)
-                    put_on_wire(event.id, event.at, flows_[index(event.id)].bytes);
+                if (flows_[event.id].version == event.version) put_on_wire(event.id, event.at, flows_[event.id].bytes);
                 break;
             case EventKind::kChange:
                 change((*changes_)[index(event.id)], event.at);
@@ -265,44 +246,30 @@ class FlowExecutor::Impl final : public FlowNetwork::Client {
     void start_flow(std::int32_t task, const Route& route, double bytes, std::int64_t wire_start, std::int64_t now) {
         const double rate = rate_of(route, capacity_);
         const std::int64_t end = wire_start + wire_ns(bytes, rate);
-        std::int32_t id;
-        if (free_flows_.empty()) {
-            id = static_cast<std::int32_t>(flows_.size());
-            flows_.emplace_back();
-        } else {
-            id = free_flows_.back();
-            free_flows_.pop_back();
-        }
-        Flow& flow = flows_[index(id)];
-        const std::uint32_t version = flow.version;
-        flow = {task, route, rate, bytes, wire_start, end, version, false, false, true};
+        const std::int32_t id = flows_.add({task, route, rate, bytes, wire_start, end});
         bool crowded = false;
-        for (int l = 0; l < route.count; ++l) {
-            const std::size_t link = index(route.links[static_cast<std::size_t>(l)]);
-            on_link_[link].push_back(id);
-            load_[link] += rate;
-            crowded = crowded || load_[link] > capacity_[link] * kOverload;
-        }
+        for (int l = 0; l < route.count; ++l)
+            crowded = crowded || flows_.overloaded(FlowTable::link_of(flows_[id], l), capacity_);
         if (network_ != nullptr && everything_) {
             hand_over(id, now);
             --contended_;
         } else if (crowded && network_ != nullptr) {
             for (int l = 0; l < route.count; ++l) {
-                const std::size_t link = index(route.links[static_cast<std::size_t>(l)]);
-                if (load_[link] > capacity_[link] * kOverload) hand_over_all(link, now);
+                const std::size_t link = FlowTable::link_of(flows_[id], l);
+                if (flows_.overloaded(link, capacity_)) hand_over_all(link, now);
             }
         } else {
-            queue_.push(end, id, flow.version, EventKind::kFlowEnds);
+            queue_.push(end, id, flows_[id].version, EventKind::kFlowEnds);
         }
     }
 
     void hand_over_all(std::size_t link, std::int64_t now) {
-        for (const std::int32_t id : on_link_[link]) hand_over(id, now);
+        for (const std::int32_t id : flows_.on_link(link)) hand_over(id, now);
     }
 
     /// From here on the network says when the flow ends.
     void hand_over(std::int32_t id, std::int64_t now) {
-        Flow& flow = flows_[index(id)];
+        Flow& flow = flows_[id];
         if (flow.contends) return;
         flow.contends = true;
         ++contended_;
@@ -317,7 +284,7 @@ class FlowExecutor::Impl final : public FlowNetwork::Client {
     }
 
     void put_on_wire(std::int32_t id, std::int64_t now, double bytes) {
-        Flow& flow = flows_[index(id)];
+        Flow& flow = flows_[id];
         flow.on_wire = true;
         if (network_->flows_in_flight() == 0 && !inside_network_) network_->open_span(now);
         network_->start(flow.route.source, flow.route.sink,
@@ -325,17 +292,8 @@ class FlowExecutor::Impl final : public FlowNetwork::Client {
     }
 
     void finish_flow(std::int32_t id, std::int64_t now) {
-        Flow& flow = flows_[index(id)];
-        for (int l = 0; l < flow.route.count; ++l) {
-            const std::size_t link = index(flow.route.links[static_cast<std::size_t>(l)]);
-            auto& list = on_link_[link];
-            list.erase(std::find(list.begin(), list.end(), id));
-            load_[link] = list.empty() ? 0.0 : load_[link] - flow.rate;
-        }
-        const std::int32_t task = flow.task;
-        ++flow.version;
-        flow.active = false;
-        free_flows_.push_back(id);
+        const std::int32_t task = flows_[id].task;
+        flows_.remove(id);
         if (--hops_left_[index(task)] > 0) return;
         if (closing_[index(task)] > 0) {
             queue_.push(now + closing_[index(task)], task, version_[index(task)], EventKind::kTaskEnds);
@@ -361,30 +319,27 @@ class FlowExecutor::Impl final : public FlowNetwork::Client {
         std::vector<bool> changed(capacity_.size(), false);
         for (std::size_t l = 0; l < capacity_.size(); ++l)
             changed[l] = capacity_[l] != change.state.capacity[l];  // only asked with a network
-        for (std::size_t id = 0; id < flows_.size(); ++id) {
-            Flow& flow = flows_[id];
+        for (std::int32_t id = 0; id < flows_.size(); ++id) {
+            const Flow& flow = flows_[id];
             if (!flow.active) continue;
             bool touched = false;
-            for (int l = 0; l < flow.route.count; ++l)
-                touched = touched || changed[index(flow.route.links[static_cast<std::size_t>(l)])];
-            if (touched && network_ != nullptr) hand_over(static_cast<std::int32_t>(id), now);
+            for (int l = 0; l < flow.route.count; ++l) touched = touched || changed[FlowTable::link_of(flow, l)];
+            if (touched && network_ != nullptr) hand_over(id, now);
         }
         durations_ = change.state.durations;
         set_capacities(change.state);
         split_collectives();
-        for (std::size_t id = 0; id < flows_.size(); ++id) {
+        for (std::int32_t id = 0; id < flows_.size(); ++id) {
             Flow& flow = flows_[id];
             if (!flow.active) continue;
             const double rate = rate_of(flow.route, capacity_);
             if (rate == flow.rate) continue;
-            for (int l = 0; l < flow.route.count; ++l)
-                load_[index(flow.route.links[static_cast<std::size_t>(l)])] += rate - flow.rate;
             if (!flow.contends) {
                 const std::int64_t begun = std::max(now, flow.wire_start);
                 flow.end = begun + std::llround(static_cast<double>(flow.end - begun) * flow.rate / rate);
-                queue_.push(flow.end, static_cast<std::int32_t>(id), ++flow.version, EventKind::kFlowEnds);
+                queue_.push(flow.end, id, ++flow.version, EventKind::kFlowEnds);
             }
-            flow.rate = rate;
+            flows_.set_rate(id, rate);
         }
     }
 
@@ -419,10 +374,7 @@ class FlowExecutor::Impl final : public FlowNetwork::Client {
     int contended_ = 0;
     bool everything_ = false;
 
-    std::vector<Flow> flows_;
-    std::vector<std::int32_t> free_flows_;
-    std::vector<std::vector<std::int32_t>> on_link_;
-    std::vector<double> load_;
+    FlowTable flows_;
     std::vector<std::int64_t> compute_ns_;
 };
 
