@@ -182,7 +182,8 @@ namespace {
 void act_on_links(const scenarios::LinkTarget& at, double factor, Duration delay, const scenarios::Cluster& cluster,
                   Environment& e) {
     const auto scale = [&](std::vector<double>& factors, int index) {
-        factors[static_cast<std::size_t>(index)] *= factor;
+        double& left = factors[static_cast<std::size_t>(index)];
+        left = std::max(kDownLinkShare, left * factor);
     };
     const auto add = [&](std::vector<Duration>& delays, int index) {
         delays[static_cast<std::size_t>(index)] += delay;

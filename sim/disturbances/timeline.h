@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <optional>
 #include <vector>
@@ -12,6 +13,10 @@
 namespace headway::sim {
 
 using scenarios::Duration;
+
+/// A link that is down keeps this share of its bandwidth, so that messages wait rather than fail; causes that come
+/// together leave no link less (at a hundredth of it flows end beyond what SimGrid's clock resolves).
+inline constexpr double kDownLinkShare = 1e-4;
 
 /// Everything the disturbances act on, at one moment. Losses are not in here: see `LossEvent`.
 struct Environment {
@@ -28,6 +33,12 @@ struct Environment {
     std::vector<double> hop_factor;             ///< bandwidth of sends between stages k and k+1
     double sequence_spread = 0.0;
     double jitter_spread = 0.0;
+
+    /// Share of its bandwidth that is left to a GPU's way into the network.
+    double port_share(int gpu, int node) const {
+        return std::max(kDownLinkShare,
+                        nic_factor[static_cast<std::size_t>(gpu)] * node_network[static_cast<std::size_t>(node)]);
+    }
 };
 
 struct LossEvent {
@@ -42,9 +53,6 @@ struct ArrivalEvent {
     Duration at;
     int nodes = 0;  ///< negative: they leave again
 };
-
-/// A link that is down keeps this share of its bandwidth, so that messages wait rather than fail.
-inline constexpr double kDownLinkShare = 1e-4;
 
 class Timeline {
   public:

@@ -156,9 +156,7 @@ std::vector<double> PlanModel::capacities(const ClusterState& state, const std::
     std::vector<double> capacity = healthy;
     const Layout& layout = plan_.layout;
     const Environment& e = state.environment;
-    const auto factor_of = [&](int gpu) {
-        return e.nic_factor[link_index(gpu)] * e.node_network[link_index(topology_.node_of_gpu(gpu))];
-    };
+    const auto factor_of = [&](int gpu) { return e.port_share(gpu, topology_.node_of_gpu(gpu)); };
     for (int replica = 0; replica < layout.data; ++replica) {
         for (int stage = 0; stage < layout.pipeline; ++stage) {
             const int gpu = port(replica, stage);
@@ -246,10 +244,10 @@ StepTimes PlanModel::times_of(const ClusterState& state) const {
     conditions.gpus = state.paces;
     if (workers_span_nodes_) {  // then the worker's own collectives cross NICs
         const Environment& e = state.environment;
-        for (std::size_t gpu = 0; gpu < conditions.gpus.size(); ++gpu)
-            conditions.gpus[gpu].fabric =
-                std::min(conditions.gpus[gpu].fabric,
-                         e.nic_factor[gpu] * e.node_network[link_index(topology_.node_of_gpu(static_cast<int>(gpu)))]);
+        for (int gpu = 0; gpu < static_cast<int>(conditions.gpus.size()); ++gpu) {
+            double& fabric = conditions.gpus[link_index(gpu)].fabric;
+            fabric = std::min(fabric, e.port_share(gpu, topology_.node_of_gpu(gpu)));
+        }
     }
     conditions.node_delay = state.environment.node_delay;
     conditions.hop_delay = state.environment.hop_delay;

@@ -211,6 +211,16 @@ TEST(SimulatedCluster, IterationsOfHoursAndLinksThatFlapFastEndInNoTime) {
     EXPECT_GT(flapping.wall, flapping.healthy.scaled(5.0));
 }
 
+TEST(SimulatedCluster, SlowLinksThatAlsoFlapComeToAnEnd) {
+    const Played played =
+        play(scenario_with("[{start: 0 s, link_flap: {node_network: 1, down: 2 s, period: 10 s}}, {start: 0 s, "
+                           "link_bandwidth: {node_network: 1, factor: 0.001}},"
+                           " {start: 0 s, link_flap: {nic: 2, down: 3 s, period: 7 s}}]",
+                           "{iterations: 20}"));
+    EXPECT_EQ(played.summary.iterations, 20);
+    EXPECT_GT(played.wall, played.healthy.scaled(100.0));
+}
+
 TEST(SimulatedCluster, ALinkThatIsDownLongerCostsMoreAndAboutThatLong) {
     // Two iterations a second or so, each of which needs the link: what it is down for is lost.
     double last = 0.0;
