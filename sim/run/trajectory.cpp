@@ -338,8 +338,11 @@ Trajectory::Step Trajectory::train_one(Prepared& prepared, MeasurementAverage& a
     std::vector<double> pace = fleet_.pace_over(during.surroundings, busy_, last_duration_);
     IterationTimes times = compute(prepared, pace);
     if (!fleet_.settled() && std::abs(times.duration / last_duration_ - 1.0) > 0.02) {
-        pace = fleet_.pace_over(during.surroundings, busy_, times.duration);
-        times = compute(prepared, pace);
+        std::vector<double> corrected = fleet_.pace_over(during.surroundings, busy_, times.duration);
+        if (corrected != pace) {
+            pace = std::move(corrected);
+            times = compute(prepared, pace);
+        }
     }
 
     if (const std::optional<Duration> loss = next_loss(plan, start + times.duration)) {
