@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <filesystem>
 #include <fstream>
 #include <memory>
 #include <string_view>
@@ -119,7 +120,14 @@ int replay(const ReplayArguments& arguments, const std::string& version) {
         expect_writable("--out", *arguments.out, arguments.force);
         expect_record_or_nothing(*arguments.out);
     }
-    if (arguments.trace) expect_writable("--trace", *arguments.trace, arguments.force);
+    if (arguments.trace) {
+        expect_writable("--trace", *arguments.trace, arguments.force);
+        std::error_code ignored;  // a file that does not exist yet is no other file
+        if (std::filesystem::equivalent(*arguments.trace, arguments.scenario, ignored))
+            throw scenarios::ConfigError("--trace " + std::string(*arguments.trace) + ": is the scenario");
+        if (arguments.out && std::filesystem::absolute(*arguments.out) == std::filesystem::absolute(*arguments.trace))
+            throw scenarios::ConfigError("--trace " + std::string(*arguments.trace) + ": is the file of --out too");
+    }
     if (arguments.seeds > 1) return replay_seeds(arguments, catalogue, prepared.scenario.seed);
     return replay_once(arguments, prepared, version);
 }
