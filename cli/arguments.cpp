@@ -151,7 +151,11 @@ Command parse_arguments(int argc, const char* const* argv, const std::string& ve
         ->add_option("--iterations", replay.iterations, "Optimizer steps to train, instead of the scenario's run:")
         ->type_name("N")
         ->check(CLI::Range(std::int64_t{1}, std::int64_t{100'000'000}));
-    replay_command->add_option("--seed", replay.seed, "Seed of everything random")->type_name("N");
+    replay_command->add_option("--seed", replay.seed, "Seed of everything random")
+        ->type_name("N")
+        ->check([](const std::string& text) {  // the parser alone would wrap a negative number around
+            return text.rfind('-', 0) == 0 ? text + " is not allowed (0 or more)" : std::string();
+        });
     replay_command
         ->add_option("--seeds", replay.seeds, "Repeat with N seeds, from --seed on; reports means and 95 % intervals")
         ->type_name("N")

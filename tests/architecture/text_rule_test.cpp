@@ -68,7 +68,7 @@ TEST(TextRule, FindsAMachinePath) {
     EXPECT_THAT(files_with_machine_paths({{"a.md", "see " + slash + "home/me/x"},
                                           {"b.md", "\"" + slash + "tmp/run.jsonl\""},
                                           {"c.md", slash + "work/main"},
-                                          {"d.md", "/proc/self/exe and share/home/x and ../work/y"}}),
+                                          {"d.md", "/proc/self/exe and share/home/x and ../work" + slash + "y"}}),
                 ElementsAre("a.md", "b.md", "c.md"));
 }
 

@@ -132,6 +132,7 @@ TEST(Replay, OverwritesNothingUnlessForced) {
     EXPECT_EQ(folder.headway("replay s.yaml --out r.jsonl --seed 9 --force").exit_code, 0);
     EXPECT_THAT(folder.read("r.jsonl"), HasSubstr("\"seed\":9"));
     EXPECT_EQ(folder.headway("replay s.yaml --trace kept --force").exit_code, 0);
+    EXPECT_EQ(folder.headway("replay s.yaml --seed -1").exit_code, 2);
     // Whatever is forced, the scenario stays, and two outputs do not share a file.
     EXPECT_THAT(folder.headway("replay s.yaml --trace s.yaml --force").err, HasSubstr("is the scenario"));
     EXPECT_EQ(folder.headway("check s.yaml").exit_code, 0);
