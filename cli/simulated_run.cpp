@@ -9,6 +9,22 @@
 
 namespace headway::cli {
 
+namespace {
+
+class RecordedDecisions final : public policies::EpisodeSink {
+  public:
+    explicit RecordedDecisions(scenarios::RunSink& sink) : sink_(sink) {}
+    bool decided(const policies::Decision& decision) override {
+        sink_.decision(policies::decision_event(decision));
+        return !interrupted();
+    }
+
+  private:
+    scenarios::RunSink& sink_;
+};
+
+}  // namespace
+
 bool run_simulation(const scenarios::Scenario& scenario, const scenarios::Plan& plan, bool operations,
                     scenarios::RunSink& sink) {
     catch_interrupts();
@@ -23,11 +39,9 @@ bool run_simulation(const scenarios::Scenario& scenario, const scenarios::Plan& 
     episode.decision_interval = scenario.decision_interval;
     episode.max_iterations = scenario.run.time ? 0 : scenario.run.iterations;
     episode.seed = scenario.seed;
-    const policies::EpisodeSummary done =
-        policies::run_episode(cluster, *policy, episode, [&](const policies::Decision& decision) {
-            sink.decision(policies::decision_event(decision));
-            return !interrupted();
-        });
+    policies::CandidateGenerator generator(cluster.facts());
+    RecordedDecisions recorded(sink);
+    const policies::EpisodeSummary done = policies::run_episode(cluster, generator, *policy, episode, recorded);
     scenarios::RunFooter footer;
     footer.complete = done.complete;
     footer.wall_ns = done.wall.ns();

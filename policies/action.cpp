@@ -2,8 +2,6 @@
 
 #include <stdexcept>
 
-#include "policies/observation.h"
-
 namespace headway::policies {
 
 const char* name_of(Candidate::Kind kind) {
@@ -12,16 +10,28 @@ const char* name_of(Candidate::Kind kind) {
             return "keep";
         case Candidate::Kind::kWaitForReplacement:
             return "wait-for-replacement";
+        case Candidate::Kind::kShareMicroBatches:
+            return "share-micro-batches";
+        case Candidate::Kind::kSplitLayers:
+            return "split-layers";
+        case Candidate::Kind::kSplitAndShare:
+            return "split-and-share";
+        case Candidate::Kind::kPlaceRanks:
+            return "place-ranks";
+        case Candidate::Kind::kChangeDegrees:
+            return "change-degrees";
+        case Candidate::Kind::kDropGpus:
+            return "drop-gpus";
+        case Candidate::Kind::kBringBack:
+            return "bring-back";
+        case Candidate::Kind::kReturn:
+            return "return";
+        case Candidate::Kind::kRestart:
+            return "restart";
+        case Candidate::Kind::kFurther:
+            return "further";
     }
     throw std::logic_error("a candidate of unknown kind");
-}
-
-std::vector<Candidate> propose_candidates(const Observation& observation) {
-    if (observation.loss) {
-        return {{Candidate::Kind::kWaitForReplacement, observation.plan,
-                 "the plan needs a part that was lost: restart it when a spare or the repaired part arrives"}};
-    }
-    return {{Candidate::Kind::kKeep, observation.plan, "keep the plan"}};
 }
 
 }  // namespace headway::policies

@@ -47,57 +47,106 @@ scenarios::DecisionEvent decision_event(const Decision& decision) {
     return event;
 }
 
-EpisodeSummary run_episode(TrainingCluster& cluster, Policy& policy, const EpisodeOptions& options,
-                           const DecisionSink& sink) {
+namespace {
+
+/// Acts on the decision: takes the job to the chosen plan.
+class ActingJob {
+  public:
+    ActingJob(TrainingCluster& cluster, EpisodeSummary& summary, scenarios::Plan plan)
+        : cluster_(cluster), summary_(summary), plan_(std::move(plan)) {}
+
+    const scenarios::Plan& plan() const { return plan_; }
+
+    /// Returns the iterations that were rolled back.
+    int act(const Candidate& chosen) {
+        switch (chosen.kind) {
+            case Candidate::Kind::kKeep:
+                return 0;
+            case Candidate::Kind::kWaitForReplacement:
+                return recover({Recovery::Kind::kWaitForReplacement, {}});
+            case Candidate::Kind::kRestart:
+                ++summary_.switches;
+                return recover({Recovery::Kind::kRestart, chosen.plan});
+            default:
+                ++summary_.switches;
+                summary_.paused += cluster_.move_to(chosen.plan);
+                plan_ = chosen.plan;
+                return 0;
+        }
+    }
+
+  private:
+    int recover(const Recovery& choice) {
+        RecoveryOutcome outcome = cluster_.recover(choice);
+        summary_.paused += outcome.pause;
+        summary_.iterations -= outcome.iterations_lost;
+        summary_.iterations_lost += outcome.iterations_lost;
+        plan_ = std::move(outcome.plan);
+        return outcome.iterations_lost;
+    }
+
+    TrainingCluster& cluster_;
+    EpisodeSummary& summary_;
+    scenarios::Plan plan_;
+};
+
+}  // namespace
+
+EpisodeSummary run_episode(TrainingCluster& cluster, CandidateGenerator& generator, Policy& policy,
+                           const EpisodeOptions& options, EpisodeSink& sink) {
     if (options.decision_interval < 1) throw std::invalid_argument("decision interval: at least 1 iteration");
+    const ClusterFacts& facts = cluster.facts();
     cluster.start_episode(options.seed);
-    policy.start_episode(options.seed);
+    generator.start_episode();
+    policy.start_episode(facts, options.seed);
     ObservationBuilder builder;
     builder.start_episode();
 
-    const ClusterFacts& facts = cluster.facts();
-    scenarios::Plan plan = facts.initial_plan;
     EpisodeSummary summary;
+    ActingJob job(cluster, summary, facts.initial_plan);
     const auto remaining = [&] {
         return options.max_iterations > 0 ? options.max_iterations - summary.iterations
                                           : std::numeric_limits<std::int64_t>::max();
     };
-    while (remaining() > 0) {
+    const auto limit_reached = [&] {
+        return remaining() <= 0 || (options.max_time > Duration() && cluster.now() >= options.max_time);
+    };
+    std::optional<Interval> since_decision;
+    Duration decided_at;
+    while (!limit_reached()) {
         const auto wanted = static_cast<int>(std::min<std::int64_t>(options.decision_interval, remaining()));
-        const Measurements measured = cluster.run(plan, wanted);
-        summary.iterations += static_cast<std::int64_t>(measured.iterations.size());
-        if (measured.ended || remaining() <= 0) break;
+        const Measurements measured = cluster.run(job.plan(), wanted);
+        const auto trained = static_cast<std::int64_t>(measured.iterations.size());
+        summary.iterations += trained;
+        const bool last = measured.ended || limit_reached();
+        if (since_decision) {
+            since_decision->iterations = trained;
+            since_decision->wall = cluster.now() - decided_at;
+            since_decision->last = last;
+            since_decision->truncated = last && !measured.ended;
+            sink.earned(*since_decision);
+        }
+        if (last) break;
         if (measured.iterations.empty() && !measured.loss) {
             throw std::logic_error("the cluster trained nothing, lost nothing and did not end");
         }
 
         Decision decision;
         decision.iteration = summary.iterations;
-        decision.observation = builder.build(facts, plan, measured, cluster.now());
-        decision.candidates = propose_candidates(decision.observation);
+        decision.observation = builder.build(facts, job.plan(), measured, cluster.now());
+        decision.candidates = generator.propose(decision.observation, policy.further_plans());
         decision.chosen = policy.decide(decision.observation, decision.candidates);
         if (decision.chosen.candidate >= decision.candidates.size()) {
             throw std::logic_error("policy '" + std::string(policy.name()) + "' chose a candidate that does not exist");
         }
         ++summary.decisions;
-        if (sink && !sink(decision)) {
+        if (!sink.decided(decision)) {
             summary.complete = false;
             break;
         }
-
-        const Candidate& chosen = decision.candidates[decision.chosen.candidate];
-        switch (chosen.kind) {
-            case Candidate::Kind::kKeep:
-                break;
-            case Candidate::Kind::kWaitForReplacement: {
-                RecoveryOutcome outcome = cluster.recover(Recovery::kWaitForReplacement);
-                summary.paused += outcome.pause;
-                summary.iterations -= outcome.iterations_lost;
-                summary.iterations_lost += outcome.iterations_lost;
-                plan = std::move(outcome.plan);
-                break;
-            }
-        }
+        decided_at = cluster.now();
+        since_decision = Interval{};
+        since_decision->iterations_lost = job.act(decision.candidates[decision.chosen.candidate]);
     }
     summary.wall = cluster.now();
     return summary;

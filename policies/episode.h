@@ -1,9 +1,10 @@
 #pragma once
 
 #include <cstdint>
-#include <functional>
 
+#include "policies/planning/candidate_generator.h"
 #include "policies/policy.h"
+#include "policies/reward.h"
 #include "policies/training_cluster.h"
 #include "scenarios/record/run_events.h"
 
@@ -19,6 +20,7 @@ struct Decision {
 struct EpisodeOptions {
     int decision_interval = 10;       ///< iterations
     std::int64_t max_iterations = 0;  ///< useful iterations to train; 0: until the cluster says that the scenario ended
+    Duration max_time;                ///< the episode ends with the interval in which this is reached; 0: no limit
     std::uint64_t seed = 1;
 };
 
@@ -35,14 +37,21 @@ struct EpisodeSummary {
 /// The decision as the run record keeps it.
 scenarios::DecisionEvent decision_event(const Decision& decision);
 
-/// Called after every decision and before it is acted on; returns false to end the episode there (Ctrl-C).
-using DecisionSink = std::function<bool(const Decision&)>;
+/// Who wants to know what happens in an episode.
+class EpisodeSink {
+  public:
+    virtual ~EpisodeSink() = default;
+    /// After every decision and before it is acted on; returns false to end the episode there (Ctrl-C).
+    virtual bool decided(const Decision&) { return true; }
+    /// What became of the decision before.
+    virtual void earned(const Interval&) {}
+};
 
-/// The loop that every run goes through: run an interval, observe, propose, decide, act. It ends when `max_iterations`
-/// useful iterations are trained, when the cluster says that the scenario ended (no decision follows either), or when
-/// `sink` says so. Throws std::invalid_argument for an interval below 1, std::logic_error when policy or cluster break
-/// their contracts.
-EpisodeSummary run_episode(TrainingCluster& cluster, Policy& policy, const EpisodeOptions& options,
-                           const DecisionSink& sink);
+/// The loop that every run goes through: run an interval, observe, propose, decide, act. It ends when a limit of
+/// `options` is reached, when the cluster says that the scenario ended (no decision follows either), or when `sink`
+/// says so. `generator` is one for the cluster's facts; passing it in lets many episodes share what it remembers.
+/// Throws std::invalid_argument for an interval below 1, std::logic_error when policy or cluster break their contracts.
+EpisodeSummary run_episode(TrainingCluster& cluster, CandidateGenerator& generator, Policy& policy,
+                           const EpisodeOptions& options, EpisodeSink& sink);
 
 }  // namespace headway::policies

@@ -23,7 +23,7 @@ double rank_work(const scenarios::Job& job, const scenarios::Plan& plan, int rep
     const scenarios::Layout& layout = plan.layout;
     double layers = 0.0;
     for (int chunk = 0; chunk < layout.virtual_pipeline; ++chunk) {
-        layers += plan.layers_of_virtual_stage[static_cast<std::size_t>(chunk * layout.pipeline + stage)];
+        layers += plan.layers(replica, chunk * layout.pipeline + stage);
     }
     if (stage == layout.pipeline - 1) layers += logits_in_layers(job.model);
     return layers * plan.micro_batches_of_replica[static_cast<std::size_t>(replica)] / layout.ranks_per_worker();
@@ -46,6 +46,7 @@ Observation ObservationBuilder::build(const ClusterFacts& facts, const scenarios
     observation.now = now;
     observation.groups = measured.groups;
     observation.loss = measured.loss;
+    observation.unavailable_gpus = measured.unavailable_gpus;
     observation.plan = plan;
     if (!measured.iterations.empty()) {
         Duration sum;

@@ -20,6 +20,7 @@ struct Observation {
     std::vector<RankObservation> ranks;
     std::vector<GroupMeasurement> groups;
     std::optional<Loss> loss;
+    std::vector<int> unavailable_gpus;  ///< as in Measurements
     scenarios::Plan plan;
 };
 

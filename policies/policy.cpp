@@ -12,11 +12,11 @@ namespace {
 struct PolicyFactory {
     const char* name;
     const char* description;
-    std::unique_ptr<Policy> (*make)();
+    std::unique_ptr<Policy> (*make)(const PolicyResources&);
 };
 
 template <class P>
-std::unique_ptr<Policy> make_one() {
+std::unique_ptr<Policy> make_one(const PolicyResources&) {
     return std::make_unique<P>();
 }
 
@@ -33,10 +33,10 @@ std::vector<PolicyEntry> registered_policies() {
     return entries;
 }
 
-std::unique_ptr<Policy> make_policy(std::string_view name) {
+std::unique_ptr<Policy> make_policy(std::string_view name, const PolicyResources& resources) {
     std::string known;
     for (const PolicyFactory& factory : kPolicies) {
-        if (name == factory.name) return factory.make();
+        if (name == factory.name) return factory.make(resources);
         known += (known.empty() ? "" : ", ") + std::string(factory.name);
     }
     throw std::invalid_argument("no policy '" + std::string(name) + "' (there is: " + known + ")");

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "scenarios/language/adapt.h"
 #include "scenarios/language/cluster.h"
 #include "scenarios/language/job.h"
 #include "scenarios/language/plan.h"
@@ -22,6 +23,8 @@ struct ClusterFacts {
     scenarios::Job job;
     scenarios::Cluster cluster;
     scenarios::Plan initial_plan;
+    scenarios::Adapt adapt;      ///< what may change at run time
+    Duration healthy_iteration;  ///< of the initial plan with every GPU and link healthy: the acceptance run's figure
 };
 
 /// What NVML, CUDA events and NCCL tell about one rank, averaged over the iterations of one `run`.
@@ -55,11 +58,18 @@ struct Measurements {
     std::vector<RankMeasurement> ranks;  ///< [world size of the plan]
     std::vector<GroupMeasurement> groups;
     std::optional<Loss> loss;  ///< set when a loss ended the run early; the lost iteration is not in `iterations`
-    bool ended = false;        ///< the scenario's end was reached
+    std::vector<int> unavailable_gpus;  ///< lost and neither repaired nor replaced yet, ascending; idle ones too
+    bool ended = false;                 ///< the scenario's end was reached
 };
 
 /// How a job that lost a part goes on.
-enum class Recovery { kWaitForReplacement };
+struct Recovery {
+    enum class Kind : std::uint8_t {
+        kWaitForReplacement,  ///< the same plan, when a spare or the repaired part has arrived
+        kRestart,             ///< at once under `plan`, which needs no unavailable GPU, from the last checkpoint
+    } kind = Kind::kWaitForReplacement;
+    scenarios::Plan plan;  ///< kRestart only
+};
 
 struct RecoveryOutcome {
     Duration pause;           ///< from noticing the loss until training goes on
@@ -79,9 +89,12 @@ class TrainingCluster {
     /// no time; fewer throw std::invalid_argument.
     virtual Measurements run(const scenarios::Plan& plan, int iterations) = 0;
     /// Moves the job to another plan and returns how long training stood still; nothing for the plan it already has.
+    /// Live where `facts().adapt` allows it and memory holds both plans, else by save and restart.
     virtual Duration move_to(const scenarios::Plan& plan) = 0;
-    /// After a loss: waits, restarts, goes back to the last checkpoint. A loss meanwhile is part of the same recovery.
-    virtual RecoveryOutcome recover(Recovery choice) = 0;
+    /// After a loss: waits or restarts under another plan, goes back to the last checkpoint. A loss meanwhile is part
+    /// of the same recovery: the outcome's plan is the one under which the job goes on, and with kRestart another loss
+    /// may end `run` at once.
+    virtual RecoveryOutcome recover(const Recovery& choice) = 0;
     /// Time since the start of the episode.
     virtual Duration now() const = 0;
 };

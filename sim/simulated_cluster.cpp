@@ -30,7 +30,7 @@ policies::Measurements SimulatedCluster::run(const scenarios::Plan& plan, int it
 Duration SimulatedCluster::move_to(const scenarios::Plan& plan) {
     return impl_->trajectory.move_to(plan);
 }
-policies::RecoveryOutcome SimulatedCluster::recover(policies::Recovery choice) {
+policies::RecoveryOutcome SimulatedCluster::recover(const policies::Recovery& choice) {
     return impl_->trajectory.recover(choice);
 }
 Duration SimulatedCluster::now() const {

@@ -35,7 +35,7 @@ class SimulatedCluster final : public policies::TrainingCluster {
     void start_episode(std::uint64_t seed) override;
     policies::Measurements run(const scenarios::Plan& plan, int iterations) override;
     Duration move_to(const scenarios::Plan& plan) override;
-    policies::RecoveryOutcome recover(policies::Recovery choice) override;
+    policies::RecoveryOutcome recover(const policies::Recovery& choice) override;
     Duration now() const override;
 
     /// Iteration of the scenario's initial plan with everything healthy.

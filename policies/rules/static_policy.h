@@ -11,7 +11,7 @@ namespace headway::policies {
 class StaticPolicy final : public Policy {
   public:
     std::string_view name() const override { return "static"; }
-    void start_episode(std::uint64_t) override {}
+    void start_episode(const ClusterFacts&, std::uint64_t) override {}
     Action decide(const Observation&, const std::vector<Candidate>&) override { return Action{0}; }
 };
 

@@ -17,8 +17,7 @@ double rank_state(const Job& job, const Plan& plan, int stage, double parameters
     double parameters = 0.0;
     for (int chunk = 0; chunk < plan.layout.virtual_pipeline; ++chunk) {
         const int k = chunk * plan.layout.pipeline + stage;
-        parameters += static_cast<double>(
-            rank_parameters(job, plan.layout, k, plan.layers_of_virtual_stage.at(static_cast<std::size_t>(k))));
+        parameters += static_cast<double>(rank_parameters(job, plan.layout, k, plan.layers(0, k)));
     }
     return parameters * (kSavedParameterBytes * parameters_share + kSavedOptimizerBytes * optimizer_share);
 }

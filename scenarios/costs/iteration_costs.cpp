@@ -7,6 +7,7 @@
 #include "scenarios/costs/layer.h"
 #include "scenarios/costs/parameters.h"
 #include "scenarios/costs/placement.h"
+#include "scenarios/language/plan_check.h"
 
 namespace headway::scenarios {
 
@@ -135,8 +136,7 @@ StageCosts stage_costs(const RankContext& rank, const Plan& plan, const Placemen
     double parameters = 0.0;
     for (int chunk = 0; chunk < layout.virtual_pipeline; ++chunk) {
         const int k = chunk * layout.pipeline + stage;
-        const auto count = static_cast<double>(
-            rank_parameters(rank.job, layout, k, plan.layers_of_virtual_stage[static_cast<std::size_t>(k)]));
+        const auto count = static_cast<double>(rank_parameters(rank.job, layout, k, plan.layers(0, k)));
         parameters += count;
         const Bytes gradients(static_cast<std::int64_t>(count * stack.gradient_bytes));
         const Bytes weights(static_cast<std::int64_t>(count * kGatheredBytes));
@@ -176,28 +176,6 @@ StageCosts stage_costs(const RankContext& rank, const Plan& plan, const Placemen
     return costs;
 }
 
-void check_fits(const Job& job, const Cluster& cluster, const Plan& plan) {
-    const auto fail = [](const std::string& why) { throw std::invalid_argument(why); };
-    const Layout& layout = plan.layout;
-    if (static_cast<int>(plan.gpu_of_rank.size()) != layout.world_size())
-        fail("the plan places " + std::to_string(plan.gpu_of_rank.size()) + " ranks, its layout has " +
-             std::to_string(layout.world_size()));
-    if (static_cast<int>(plan.layers_of_virtual_stage.size()) != layout.virtual_stages())
-        fail("the plan gives layers to " + std::to_string(plan.layers_of_virtual_stage.size()) +
-             " virtual stages, not " + std::to_string(layout.virtual_stages()));
-    int layers = 0;
-    for (const int count : plan.layers_of_virtual_stage) {
-        if (count < 0) fail("a stage cannot hold fewer than 0 layers");
-        layers += count;
-    }
-    if (layers != job.model.layers)
-        fail("the plan's stages hold " + std::to_string(layers) + " layers, the model has " +
-             std::to_string(job.model.layers));
-    for (const int gpu : plan.gpu_of_rank)
-        if (gpu < 0 || gpu >= cluster.gpus())
-            fail("the plan uses GPU " + std::to_string(gpu) + ", which the cluster lacks");
-}
-
 FlopsPerSecond peak_of(const Job& job, const GpuType& gpu) {
     return job.precision == Precision::kFp8 ? gpu.peak_fp8 : gpu.peak_half;
 }
@@ -232,7 +210,7 @@ int gpu_type_index(const Cluster& cluster, int gpu) {
 }
 
 IterationCosts iteration_costs(const Job& job, const Cluster& cluster, const Plan& plan) {
-    check_fits(job, cluster, plan);
+    check_plan(job, cluster, plan);
     const Placement placement(plan, cluster);
     IterationCosts costs;
     for (const GpuType& type : gpu_types_of(cluster)) {
@@ -244,8 +222,7 @@ IterationCosts iteration_costs(const Job& job, const Cluster& cluster, const Pla
         const EdgeCosts embedding = embedding_costs(rank);
         const EdgeCosts head = head_costs(rank);
         for (int k = 0; k < plan.layout.virtual_stages(); ++k)
-            stages.push_back(virtual_stage_costs(rank, k, plan.layers_of_virtual_stage[static_cast<std::size_t>(k)],
-                                                 layer, embedding, head));
+            stages.push_back(virtual_stage_costs(rank, k, plan.layers(0, k), layer, embedding, head));
     }
     for (int stage = 0; stage < plan.layout.pipeline; ++stage) {
         // Of a stage on several kinds of nodes the first replica's counts.

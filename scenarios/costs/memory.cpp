@@ -82,7 +82,7 @@ std::vector<StageMemory> stage_memory(const Job& job, const Plan& plan) {
         std::vector<double> kept;  // of one micro-batch, by chunk
         for (int chunk = 0; chunk < layout.virtual_pipeline; ++chunk) {
             const int k = chunk * layout.pipeline + stage;
-            const int layers = plan.layers_of_virtual_stage.at(static_cast<std::size_t>(k));
+            const int layers = plan.layers(0, k);
             parameters += static_cast<double>(rank_parameters(job, layout, k, layers));
             kept.push_back(layers * layer_bytes(job, layout) + (k == 0 ? embedding_bytes(job, layout) : 0.0));
         }

@@ -39,13 +39,20 @@ struct Layout {
 struct Plan {
     Layout layout;
     std::vector<int> gpu_of_rank;  ///< [world_size], GPU numbers of the cluster, all distinct
-    std::vector<int>
-        layers_of_virtual_stage;  ///< [virtual_stages]; virtual stage k is chunk k / pipeline of stage k % pipeline
+    /// [data * virtual_stages], replica by replica; each replica's sum is the model's layers. Virtual stage k is chunk
+    /// k / pipeline of stage k % pipeline. Replicas may split the model differently (a slow GPU in one of them): then a
+    /// layer's gradient is reduced between the ranks that hold it, wherever they stand in their pipelines.
+    std::vector<int> layers_of_cell;
     std::vector<int> micro_batches_of_replica;  ///< [data], sum = global_batch / micro_batch
 
     int rank(int tensor, int context, int data, int pipeline) const {
         return ((pipeline * layout.data + data) * layout.context + context) * layout.tensor + tensor;
     }
+    int layers(int replica, int virtual_stage) const {
+        return layers_of_cell[static_cast<std::size_t>(replica * layout.virtual_stages() + virtual_stage)];
+    }
+    /// Whether all replicas split the model alike.
+    bool same_layers_everywhere() const;
     int workers() const { return layout.data * layout.pipeline; }
     int worker(int replica, int stage) const { return replica * layout.pipeline + stage; }
     /// GPU of member `member` (0..ranks_per_worker-1: tensor fastest, then context) of a worker.
@@ -55,6 +62,9 @@ struct Plan {
     }
     bool operator==(const Plan&) const = default;
 };
+
+/// `split` [virtual_stages] for each of `data` replicas: what Plan::layers_of_cell holds when all are alike.
+std::vector<int> same_layers(const std::vector<int>& split, int data);
 
 /// "t8 p8 d24 c1 v2 interleaved, recompute full": for reports.
 std::string describe(const Layout& layout);

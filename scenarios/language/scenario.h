@@ -33,6 +33,8 @@ struct Scenario {
     RunLength run;
     int decision_interval = 10;  ///< iterations between decisions
     Duration telemetry_period = Duration::seconds(10);
+    Sensors sensors;
+    Switching switching;
     bool operator==(const Scenario&) const = default;
 };
 

@@ -50,16 +50,15 @@ Plan initial_plan(const Strategy& strategy, const Job& job, const Cluster& clust
         if (!seen.insert(gpu).second) refuse("placement names GPU " + std::to_string(gpu) + " twice");
     }
 
-    plan.layers_of_virtual_stage = strategy.layers_per_stage;
-    if (plan.layers_of_virtual_stage.empty())
-        plan.layers_of_virtual_stage = even_layers(job.model.layers, layout.virtual_stages());
+    std::vector<int> split = strategy.layers_per_stage;
+    if (split.empty()) split = even_layers(job.model.layers, layout.virtual_stages());
     const auto sum = [](const std::vector<int>& values) {
         return std::accumulate(values.begin(), values.end(), std::int64_t{0});
     };
-    if (static_cast<int>(plan.layers_of_virtual_stage.size()) != layout.virtual_stages())
+    if (static_cast<int>(split.size()) != layout.virtual_stages())
         refuse("layers_per_stage does not name every virtual stage");
-    if (sum(plan.layers_of_virtual_stage) != job.model.layers)
-        refuse("layers_per_stage does not add up to the model's layers");
+    if (sum(split) != job.model.layers) refuse("layers_per_stage does not add up to the model's layers");
+    plan.layers_of_cell = same_layers(split, layout.data);
 
     if (job.micro_batch < 1 || job.global_batch % job.micro_batch != 0)
         refuse("the global batch is not a whole number of micro-batches");

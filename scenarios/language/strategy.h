@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "scenarios/language/adapt.h"
 #include "scenarios/language/cluster.h"
 #include "scenarios/language/job.h"
 #include "scenarios/language/plan.h"
@@ -17,6 +18,7 @@ struct Strategy {
     std::vector<int> micro_batches_per_replica;  ///< [data]; empty: even, the first replicas one more
     std::vector<int> placement;                  ///< GPU of each rank; empty: rank r on GPU r
     int idle_gpus = 0;                           ///< the cluster's last GPUs, left unused where `placement` is empty
+    Adapt adapt;                                 ///< what a policy may change at run time
     bool operator==(const Strategy&) const = default;
 };
 

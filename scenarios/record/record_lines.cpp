@@ -17,6 +17,13 @@ JsonText begin_line(const char* kind) {
     return json;
 }
 
+/// One split where all replicas share it, as nearly always; else one a replica.
+std::vector<int> compact_layers(const Plan& plan) {
+    if (!plan.same_layers_everywhere()) return plan.layers_of_cell;
+    const auto stages = static_cast<std::ptrdiff_t>(plan.layout.virtual_stages());
+    return {plan.layers_of_cell.begin(), plan.layers_of_cell.begin() + stages};
+}
+
 void write_plan(JsonText& json, const Plan& plan) {
     const Layout& layout = plan.layout;
     json.begin_object()
@@ -34,7 +41,7 @@ void write_plan(JsonText& json, const Plan& plan) {
         .field("overlap_tensor_comm", layout.overlap_tensor_comm)
         .field("overlap_pipeline_comm", layout.overlap_pipeline_comm)
         .field("gpu_of_rank", plan.gpu_of_rank)
-        .field("layers_of_virtual_stage", plan.layers_of_virtual_stage)
+        .field("layers_of_virtual_stage", compact_layers(plan))
         .field("micro_batches_of_replica", plan.micro_batches_of_replica)
         .end_object();
 }

@@ -76,7 +76,7 @@ int parse_topology_fields(const Json& json, RunHeader& header) {
     json_field(plan, "overlap_tensor_comm", layout.overlap_tensor_comm);
     json_field(plan, "overlap_pipeline_comm", layout.overlap_pipeline_comm);
     json_field(plan, "gpu_of_rank", header.plan.gpu_of_rank);
-    json_field(plan, "layers_of_virtual_stage", header.plan.layers_of_virtual_stage);
+    json_field(plan, "layers_of_virtual_stage", header.plan.layers_of_cell);
     json_field(plan, "micro_batches_of_replica", header.plan.micro_batches_of_replica);
     for (const int degree : {layout.tensor, layout.pipeline, layout.data, layout.context, layout.virtual_pipeline}) {
         if (degree < 1) reject_line("'plan' holds a degree below 1");
@@ -87,6 +87,8 @@ int parse_topology_fields(const Json& json, RunHeader& header) {
         product = std::min<std::int64_t>(product * degree, 1'000'000'000);
     }
     if (product != ranks) reject_line("'gpu_of_rank' does not have a GPU for every rank");
+    if (header.plan.layers_of_cell.size() == static_cast<std::size_t>(layout.virtual_stages()))
+        header.plan.layers_of_cell = same_layers(header.plan.layers_of_cell, layout.data);
     for (const int gpu : header.plan.gpu_of_rank) {
         if (gpu < 0 || gpu >= gpus) reject_line("'gpu_of_rank' names a GPU that does not exist");
     }

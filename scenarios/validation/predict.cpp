@@ -154,7 +154,7 @@ class TablePredictor {
         three.job.model.layers = layers + 2;
         three.plan.layout.pipeline = 3;
         three.plan.layout.virtual_pipeline = 1;
-        three.plan.layers_of_virtual_stage = {1, layers, 1};
+        three.plan.layers_of_cell = same_layers({1, layers, 1}, three.plan.layout.data);
         const int ranks = three.plan.layout.world_size();
         three.plan.gpu_of_rank.resize(static_cast<std::size_t>(ranks));
         std::iota(three.plan.gpu_of_rank.begin(), three.plan.gpu_of_rank.end(), 0);
@@ -177,7 +177,7 @@ class TablePredictor {
         plan.layout = layout;
         plan.gpu_of_rank.resize(static_cast<std::size_t>(row.gpus));
         std::iota(plan.gpu_of_rank.begin(), plan.gpu_of_rank.end(), 0);
-        plan.layers_of_virtual_stage.assign(static_cast<std::size_t>(layout.pipeline), 1);
+        plan.layers_of_cell.assign(static_cast<std::size_t>(layout.data * layout.pipeline), 1);
         plan.micro_batches_of_replica.assign(static_cast<std::size_t>(layout.data), 0);
         const auto workers = static_cast<std::size_t>(plan.workers());
         const auto stages = static_cast<std::size_t>(layout.pipeline);

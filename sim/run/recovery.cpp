@@ -118,8 +118,8 @@ void Trajectory::lose(const scenarios::Plan& plan, Duration at, const std::vecto
     reporter_.disturbances(now_);
 }
 
-policies::RecoveryOutcome Trajectory::recover(policies::Recovery choice) {
-    if (choice != policies::Recovery::kWaitForReplacement) throw std::invalid_argument("unknown recovery");
+policies::RecoveryOutcome Trajectory::recover(const policies::Recovery& choice) {
+    if (choice.kind != policies::Recovery::Kind::kWaitForReplacement) throw std::invalid_argument("unknown recovery");
     if (outages_.empty()) throw std::invalid_argument("nothing is lost: there is nothing to recover from");
     Prepared& prepared = prepared_.front().second;
     const scenarios::Plan plan = prepared.model->plan();

@@ -9,6 +9,7 @@
 
 #include "scenarios/costs/memory.h"
 #include "scenarios/language/config_error.h"
+#include "scenarios/language/plan_check.h"
 #include "scenarios/language/random.h"
 #include "scenarios/language/strategy.h"
 #include "scenarios/language/value_text.h"
@@ -46,8 +47,8 @@ std::string gib_text(scenarios::Bytes bytes) {
 Trajectory::Trajectory(const scenarios::Scenario& scenario, scenarios::RunSink* sink, const SimulationOptions& options)
     : scenario_(scenario),
       options_(options),
-      facts_{scenario.job, scenario.cluster,
-             scenarios::initial_plan(scenario.strategy, scenario.job, scenario.cluster)},
+      facts_{scenario.job, scenario.cluster, scenarios::initial_plan(scenario.strategy, scenario.job, scenario.cluster),
+             scenario.strategy.adapt, Duration()},
       topology_(scenario.cluster),
       network_(topology_),
       timeline_(scenario),
@@ -73,6 +74,7 @@ Trajectory::Trajectory(const scenarios::Scenario& scenario, scenarios::RunSink* 
             " under this job)");
     }
     healthy_iteration_ = initial.healthy.duration;
+    facts_.healthy_iteration = healthy_iteration_;
     start(scenario.seed);
 }
 
@@ -157,33 +159,13 @@ bool Trajectory::ended() const {
 
 void Trajectory::check_plan(const scenarios::Plan& plan) const {
     if (!outages_.empty()) throw std::invalid_argument("the job has lost GPUs: recover first");
-    const auto expect = [](bool holds, const std::string& what) {
-        if (!holds) throw std::invalid_argument("a plan that cannot run: " + what);
-    };
-    const scenarios::Layout& layout = plan.layout;
-    expect(layout.tensor > 0 && layout.pipeline > 0 && layout.data > 0 && layout.context > 0 &&
-               layout.virtual_pipeline > 0,
-           "every degree is at least 1");
-    expect(plan.gpu_of_rank.size() == at_index(layout.world_size()), "one GPU a rank");
-    std::set<int> seen;
-    for (const int gpu : plan.gpu_of_rank) {
-        expect(gpu >= 0 && gpu < scenario_.cluster.gpus(), "GPU " + std::to_string(gpu) + " does not exist");
-        expect(seen.insert(gpu).second, "GPU " + std::to_string(gpu) + " has two ranks");
-        expect(unusable_until_[at_index(gpu)] <= now_, "GPU " + std::to_string(gpu) + " is lost");
-    }
-    const auto sum = [](const std::vector<int>& values) { return std::accumulate(values.begin(), values.end(), 0); };
-    const auto positive = [](const std::vector<int>& values) {
-        return std::all_of(values.begin(), values.end(), [](int value) { return value > 0; });
-    };
-    expect(plan.layers_of_virtual_stage.size() == at_index(layout.virtual_stages()) &&
-               sum(plan.layers_of_virtual_stage) == scenario_.job.model.layers,
-           "layers of the virtual stages add up to the model's");
-    expect(plan.micro_batches_of_replica.size() == at_index(layout.data) && positive(plan.micro_batches_of_replica) &&
-               sum(plan.micro_batches_of_replica) == scenario_.job.global_batch / scenario_.job.micro_batch,
-           "micro-batches of the replicas add up to the global batch");
+    scenarios::check_plan(scenario_.job, scenario_.cluster, plan);
+    for (const int gpu : plan.gpu_of_rank)
+        if (unusable_until_[at_index(gpu)] > now_)
+            throw std::invalid_argument("the plan uses GPU " + std::to_string(gpu) + ", which is lost");
     for (const scenarios::MemoryShortage& s : scenarios::memory_shortages(scenario_.job, scenario_.cluster, plan))
-        expect(false, "stage " + std::to_string(s.stage) + " needs " + gib_text(s.needed) + " on GPU " +
-                          std::to_string(s.gpu) + ", which has " + gib_text(s.available));
+        throw std::invalid_argument("stage " + std::to_string(s.stage) + " of the plan needs " + gib_text(s.needed) +
+                                    " on GPU " + std::to_string(s.gpu) + ", which has " + gib_text(s.available));
 }
 
 void Trajectory::refresh_environment() {

@@ -31,7 +31,7 @@ class Trajectory {
     void start(std::uint64_t seed);
     policies::Measurements run(const scenarios::Plan& plan, int iterations);
     Duration move_to(const scenarios::Plan& plan);
-    policies::RecoveryOutcome recover(policies::Recovery choice);
+    policies::RecoveryOutcome recover(const policies::Recovery& choice);
     Duration now() const { return now_; }
     Duration healthy_iteration() const { return healthy_iteration_; }
     std::vector<scenarios::GpuSummary> gpu_summaries() const;

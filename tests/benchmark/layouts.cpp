@@ -12,7 +12,7 @@ scenarios::Plan plan_of(int tensor, int pipeline, int data, int micro_batches) {
     plan.layout.pipeline = pipeline;
     plan.layout.data = data;
     for (int rank = 0; rank < plan.layout.world_size(); ++rank) plan.gpu_of_rank.push_back(rank);
-    plan.layers_of_virtual_stage.assign(static_cast<std::size_t>(pipeline), 96 / pipeline);
+    plan.layers_of_cell.assign(static_cast<std::size_t>(plan.layout.data * pipeline), 96 / pipeline);
     plan.micro_batches_of_replica.assign(static_cast<std::size_t>(data), micro_batches);
     return plan;
 }

@@ -5,6 +5,7 @@
 #include <set>
 #include <stdexcept>
 
+#include "scenarios/language/plan_check.h"
 #include "scenarios/language/strategy.h"
 
 namespace headway::tests {
@@ -13,7 +14,8 @@ using policies::Duration;
 
 ScriptedCluster::ScriptedCluster(const scenarios::Scenario& scenario) : scenario_(scenario) {
     facts_ = {scenario.job, scenario.cluster,
-              scenarios::initial_plan(scenario.strategy, scenario.job, scenario.cluster)};
+              scenarios::initial_plan(scenario.strategy, scenario.job, scenario.cluster), scenario.strategy.adapt,
+              Duration::milliseconds(105)};
     for (const scenarios::Disturbance& disturbance : scenario.disturbances) {
         const auto* loss = std::get_if<scenarios::NodeLoss>(&disturbance.cause);
         if (loss == nullptr) continue;
@@ -41,19 +43,7 @@ bool ScriptedCluster::ended() const {
 
 void ScriptedCluster::check(const scenarios::Plan& plan) const {
     if (lost_) throw std::invalid_argument("recover first");
-    const auto size = [](int count) { return static_cast<std::size_t>(count); };
-    const std::set<int> gpus(plan.gpu_of_rank.begin(), plan.gpu_of_rank.end());
-    const bool good_gpus = plan.gpu_of_rank.size() == size(plan.layout.world_size()) &&
-                           gpus.size() == plan.gpu_of_rank.size() && *gpus.begin() >= 0 &&
-                           *gpus.rbegin() < facts_.cluster.gpus();
-    const bool good_layers = plan.layers_of_virtual_stage.size() == size(plan.layout.virtual_stages()) &&
-                             std::accumulate(plan.layers_of_virtual_stage.begin(), plan.layers_of_virtual_stage.end(),
-                                             0) == facts_.job.model.layers;
-    const bool good_batches =
-        plan.micro_batches_of_replica.size() == size(plan.layout.data) &&
-        std::accumulate(plan.micro_batches_of_replica.begin(), plan.micro_batches_of_replica.end(), 0) ==
-            facts_.job.global_batch / facts_.job.micro_batch;
-    if (!good_gpus || !good_layers || !good_batches) throw std::invalid_argument("a plan that does not fit");
+    scenarios::check_plan(facts_.job, facts_.cluster, plan);
 }
 
 policies::Measurements ScriptedCluster::run(const scenarios::Plan& plan, int iterations) {
@@ -95,8 +85,9 @@ Duration ScriptedCluster::move_to(const scenarios::Plan& plan) {
     return Duration::milliseconds(500);
 }
 
-policies::RecoveryOutcome ScriptedCluster::recover(policies::Recovery) {
+policies::RecoveryOutcome ScriptedCluster::recover(const policies::Recovery& choice) {
     if (!lost_) throw std::invalid_argument("nothing is lost");
+    if (choice.kind != policies::Recovery::Kind::kWaitForReplacement) throw std::invalid_argument("unknown recovery");
     lost_ = false;
     policies::RecoveryOutcome outcome;
     outcome.pause = facts_.cluster.facility.node_repair + facts_.job.checkpoint.restart;

@@ -19,7 +19,7 @@ class ScriptedCluster final : public policies::TrainingCluster {
     void start_episode(std::uint64_t seed) override;
     policies::Measurements run(const scenarios::Plan& plan, int iterations) override;
     policies::Duration move_to(const scenarios::Plan& plan) override;
-    policies::RecoveryOutcome recover(policies::Recovery choice) override;
+    policies::RecoveryOutcome recover(const policies::Recovery& choice) override;
     policies::Duration now() const override { return now_; }
 
     static constexpr int kCheckpointInterval = 10;

@@ -18,7 +18,6 @@ namespace {
 
 using policies::Duration;
 using policies::Measurements;
-using policies::Recovery;
 using policies::TrainingCluster;
 
 class TrainingClusterContract : public ::testing::TestWithParam<Implementation> {
@@ -73,8 +72,8 @@ TEST_P(TrainingClusterContract, KnowsAnInitialPlanThatFitsJobAndCluster) {
     const scenarios::Plan& plan = facts.initial_plan;
     EXPECT_EQ(plan.gpu_of_rank.size(), static_cast<std::size_t>(plan.layout.world_size()));
     EXPECT_EQ(std::set<int>(plan.gpu_of_rank.begin(), plan.gpu_of_rank.end()).size(), plan.gpu_of_rank.size());
-    EXPECT_EQ(std::accumulate(plan.layers_of_virtual_stage.begin(), plan.layers_of_virtual_stage.end(), 0),
-              facts.job.model.layers);
+    EXPECT_EQ(std::accumulate(plan.layers_of_cell.begin(), plan.layers_of_cell.end(), 0),
+              facts.job.model.layers * plan.layout.data);
     EXPECT_EQ(std::accumulate(plan.micro_batches_of_replica.begin(), plan.micro_batches_of_replica.end(), 0),
               facts.job.global_batch / facts.job.micro_batch);
     EXPECT_EQ(facts.cluster.gpus(), 4);
@@ -93,7 +92,7 @@ TEST_P(TrainingClusterContract, StartsAtTimeZeroAndNeverRunsBackwards) {
         before = cluster->now();
         if (measured.loss) {
             EXPECT_LE(measured.loss->noticed_at, cluster->now());
-            const policies::RecoveryOutcome outcome = cluster->recover(Recovery::kWaitForReplacement);
+            const policies::RecoveryOutcome outcome = cluster->recover({});
             EXPECT_GE(outcome.pause, Duration());
             EXPECT_GE(cluster->now() - before, outcome.pause);
             before = cluster->now();
@@ -158,11 +157,11 @@ TEST_P(TrainingClusterContract, ReportsALossOnceAndGoesOnAfterRecovery) {
     EXPECT_THROW(cluster->run(cluster->facts().initial_plan, 1), std::invalid_argument);
     EXPECT_THROW(cluster->move_to(cluster->facts().initial_plan), std::invalid_argument);
 
-    const policies::RecoveryOutcome outcome = cluster->recover(Recovery::kWaitForReplacement);
+    const policies::RecoveryOutcome outcome = cluster->recover({});
     EXPECT_GE(outcome.pause, Duration::seconds(30)) << "nobody keeps a spare: the repair takes 30 s";
     EXPECT_GE(outcome.iterations_lost, 0);
     EXPECT_EQ(outcome.plan, cluster->facts().initial_plan);
-    EXPECT_THROW(cluster->recover(Recovery::kWaitForReplacement), std::invalid_argument) << "once is enough";
+    EXPECT_THROW(cluster->recover({}), std::invalid_argument) << "once is enough";
 
     const Measurements after = cluster->run(outcome.plan, 5);
     EXPECT_FALSE(after.loss);
@@ -171,7 +170,7 @@ TEST_P(TrainingClusterContract, ReportsALossOnceAndGoesOnAfterRecovery) {
 
 TEST_P(TrainingClusterContract, RefusesToRecoverFromNothing) {
     const auto cluster = make(contract_scenario());
-    EXPECT_THROW(cluster->recover(Recovery::kWaitForReplacement), std::invalid_argument);
+    EXPECT_THROW(cluster->recover({}), std::invalid_argument);
 }
 
 TEST_P(TrainingClusterContract, MovesToThePlanItHasForFree) {
@@ -202,7 +201,7 @@ TEST_P(TrainingClusterContract, RejectsPlansThatCannotRun) {
     bad[0].gpu_of_rank[1] = bad[0].gpu_of_rank[0];  // one GPU twice
     bad[1].gpu_of_rank[0] = 99;                     // no such GPU
     bad[2].gpu_of_rank.pop_back();                  // a rank without a GPU
-    bad[3].layers_of_virtual_stage[0] -= 1;         // a layer left out
+    bad[3].layers_of_cell[0] -= 1;                  // a layer left out
     bad[4].micro_batches_of_replica[0] += 1;        // more than the batch
     bad[5].layout.data = 3;                         // more replicas than placed
     for (std::size_t i = 0; i < bad.size(); ++i) {
@@ -242,14 +241,19 @@ TEST_P(TrainingClusterContract, CarriesAnEpisodeThroughALossToItsEnd) {
     policies::EpisodeOptions options;
     options.decision_interval = scenario.decision_interval;
     options.seed = scenario.seed;
-    std::vector<policies::Candidate::Kind> kinds;
-    Duration before;
-    const auto summary = policies::run_episode(*cluster, *policy, options, [&](const policies::Decision& decision) {
-        kinds.push_back(decision.candidates.at(decision.chosen.candidate).kind);
-        EXPECT_GE(decision.observation.now, before);
-        before = decision.observation.now;
-        return true;
-    });
+    struct Told final : policies::EpisodeSink {
+        bool decided(const policies::Decision& decision) override {
+            kinds.push_back(decision.candidates.at(decision.chosen.candidate).kind);
+            EXPECT_GE(decision.observation.now, before);
+            before = decision.observation.now;
+            return true;
+        }
+        std::vector<policies::Candidate::Kind> kinds;
+        Duration before;
+    } told;
+    policies::CandidateGenerator generator(cluster->facts());
+    const auto summary = policies::run_episode(*cluster, generator, *policy, options, told);
+    const auto& kinds = told.kinds;
     EXPECT_TRUE(summary.complete);
     EXPECT_EQ(std::count(kinds.begin(), kinds.end(), policies::Candidate::Kind::kWaitForReplacement), 1);
     EXPECT_EQ(static_cast<std::size_t>(summary.decisions), kinds.size());

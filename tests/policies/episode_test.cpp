@@ -48,7 +48,7 @@ class Stage final : public TrainingCluster {
         calls.push_back("move");
         return {};
     }
-    RecoveryOutcome recover(Recovery) override {
+    RecoveryOutcome recover(const Recovery&) override {
         calls.push_back("recover");
         now_ += Duration::seconds(100);
         return {Duration::seconds(100), 3, facts_.initial_plan};
@@ -64,11 +64,36 @@ class Stage final : public TrainingCluster {
 };
 
 /// Chooses by a script; the first candidate when that is used up.
+/// Keeps what it is told; ends the episode after `most` decisions.
+class Told final : public EpisodeSink {
+  public:
+    explicit Told(std::size_t most = 1000) : most_(most) {}
+    bool decided(const Decision& decision) override {
+        decisions.push_back(decision);
+        return decisions.size() < most_;
+    }
+    void earned(const Interval& interval) override { intervals.push_back(interval); }
+    std::vector<Decision> decisions;
+    std::vector<Interval> intervals;
+
+  private:
+    std::size_t most_;
+};
+
+EpisodeSummary play(Stage& cluster, Policy& policy, const EpisodeOptions& options, EpisodeSink& sink) {
+    CandidateGenerator generator(cluster.facts());
+    return run_episode(cluster, generator, policy, options, sink);
+}
+EpisodeSummary play(Stage& cluster, Policy& policy, const EpisodeOptions& options) {
+    EpisodeSink silent;
+    return play(cluster, policy, options, silent);
+}
+
 class Scripted final : public Policy {
   public:
     explicit Scripted(std::deque<std::size_t> choices = {}) : choices_(std::move(choices)) {}
     std::string_view name() const override { return "scripted"; }
-    void start_episode(std::uint64_t) override {}
+    void start_episode(const ClusterFacts&, std::uint64_t) override {}
     Action decide(const Observation& observation, const std::vector<Candidate>& candidates) override {
         seen.push_back(observation);
         offered.push_back(candidates.size());
@@ -95,7 +120,7 @@ EpisodeOptions every_five(std::int64_t max_iterations) {
 TEST(Episode, DecidesAfterEveryIntervalAndNotAfterTheLast) {
     Stage cluster({});
     Scripted policy;
-    const EpisodeSummary summary = run_episode(cluster, policy, every_five(12), nullptr);
+    const EpisodeSummary summary = play(cluster, policy, every_five(12));
     EXPECT_THAT(cluster.calls, ElementsAre("start 3", "run 5", "run 5", "run 2"));
     EXPECT_EQ(summary.iterations, 12);
     EXPECT_EQ(summary.decisions, 2);
@@ -108,7 +133,7 @@ TEST(Episode, DecidesAfterEveryIntervalAndNotAfterTheLast) {
 TEST(Episode, EndsWhenTheClusterSaysSo) {
     Stage cluster({trained(5), ended_after(2)});
     Scripted policy;
-    const EpisodeSummary summary = run_episode(cluster, policy, every_five(0), nullptr);
+    const EpisodeSummary summary = play(cluster, policy, every_five(0));
     EXPECT_EQ(summary.iterations, 7);
     EXPECT_EQ(summary.decisions, 1);
 }
@@ -116,7 +141,7 @@ TEST(Episode, EndsWhenTheClusterSaysSo) {
 TEST(Episode, RecoversAfterALossAndTrainsAgainWhatWasLost) {
     Stage cluster({lost_after(4)});
     Scripted policy;
-    const EpisodeSummary summary = run_episode(cluster, policy, every_five(6), nullptr);
+    const EpisodeSummary summary = play(cluster, policy, every_five(6));
     EXPECT_THAT(cluster.calls, ElementsAre("start 3", "run 5", "recover", "run 5"));  // 4 - 3 + 5 = 6
     EXPECT_EQ(summary.iterations, 6);
     EXPECT_EQ(summary.iterations_lost, 3);
@@ -126,16 +151,32 @@ TEST(Episode, RecoversAfterALossAndTrainsAgainWhatWasLost) {
     EXPECT_TRUE(policy.seen[0].loss);
 }
 
+TEST(Episode, TellsWhatBecameOfEveryDecision) {
+    Stage cluster({trained(5), lost_after(2), trained(5)});
+    Scripted policy;
+    Told told;
+    play(cluster, policy, every_five(9), told);  // 5 + 2 - 3 + 5 = 9
+    ASSERT_EQ(told.intervals.size(), 2u);
+    EXPECT_EQ(told.intervals[0].iterations, 2);
+    EXPECT_EQ(told.intervals[0].wall, Duration::seconds(2));
+    EXPECT_FALSE(told.intervals[0].last);
+    EXPECT_EQ(told.intervals[1].iterations, 5);
+    EXPECT_EQ(told.intervals[1].iterations_lost, 3);
+    EXPECT_EQ(told.intervals[1].wall, Duration::seconds(105));
+    EXPECT_TRUE(told.intervals[1].last);
+    EXPECT_TRUE(told.intervals[1].truncated) << "the job would have gone on";
+    EXPECT_DOUBLE_EQ(reward(told.intervals[1], Duration::seconds(1)), 2.0 / 105.0);
+}
+
 TEST(Episode, TellsTheSinkBeforeItActsAndStopsWhenAsked) {
     Stage cluster({trained(5), lost_after(0)});
     Scripted policy;
-    std::vector<std::string> told;
-    const EpisodeSummary summary = run_episode(cluster, policy, every_five(0), [&](const Decision& decision) {
-        told.push_back(name_of(decision.candidates.at(decision.chosen.candidate).kind));
-        EXPECT_EQ(decision.iteration, 5);
-        return told.size() < 2;
-    });
-    EXPECT_THAT(told, ElementsAre("keep", "wait-for-replacement"));
+    Told told(2);
+    const EpisodeSummary summary = play(cluster, policy, every_five(0), told);
+    ASSERT_EQ(told.decisions.size(), 2u);
+    EXPECT_EQ(told.decisions[0].candidates.at(0).kind, Candidate::Kind::kKeep);
+    EXPECT_EQ(told.decisions[1].candidates.at(0).kind, Candidate::Kind::kWaitForReplacement);
+    EXPECT_EQ(told.decisions[1].iteration, 5);
     EXPECT_THAT(cluster.calls, ElementsAre("start 3", "run 5", "run 5")) << "the recovery was not begun";
     EXPECT_FALSE(summary.complete);
 }
@@ -144,7 +185,7 @@ TEST(Episode, NamesThePolicyThatChoosesWhatDoesNotExist) {
     Stage cluster({});
     Scripted policy({1});
     try {
-        run_episode(cluster, policy, every_five(0), nullptr);
+        play(cluster, policy, every_five(0));
         FAIL() << "acted on a candidate that does not exist";
     } catch (const std::logic_error& error) {
         EXPECT_THAT(error.what(), HasSubstr("'scripted'"));
@@ -154,10 +195,10 @@ TEST(Episode, NamesThePolicyThatChoosesWhatDoesNotExist) {
 TEST(Episode, DoesNotWaitForAClusterThatDoesNothing) {
     Stage cluster({trained(0)});
     Scripted policy;
-    EXPECT_THROW(run_episode(cluster, policy, every_five(0), nullptr), std::logic_error);
+    EXPECT_THROW(play(cluster, policy, every_five(0)), std::logic_error);
     EpisodeOptions no_interval;
     no_interval.decision_interval = 0;
-    EXPECT_THROW(run_episode(cluster, policy, no_interval, nullptr), std::invalid_argument);
+    EXPECT_THROW(play(cluster, policy, no_interval), std::invalid_argument);
 }
 
 TEST(DecisionEvent, KeepsTheMeasurementsOnlyWhereThereWasAChoice) {
@@ -170,7 +211,7 @@ TEST(DecisionEvent, KeepsTheMeasurementsOnlyWhereThereWasAChoice) {
     decision.observation.ranks[1].measured.gpu = 1;
     decision.observation.ranks[1].measured.compute = Duration::milliseconds(200);
     decision.observation.groups.push_back({GroupMeasurement::Kind::kPipeline, 3, 2e10});
-    decision.candidates = {{Candidate::Kind::kWaitForReplacement, {}, "why"}};
+    decision.candidates = {{Candidate::Kind::kWaitForReplacement, {}, {}, "why"}};
     const scenarios::DecisionEvent alone = decision_event(decision);
     EXPECT_EQ(alone.time_ns, 7'000'000'000);
     EXPECT_EQ(alone.iteration, 40);
@@ -180,7 +221,7 @@ TEST(DecisionEvent, KeepsTheMeasurementsOnlyWhereThereWasAChoice) {
     EXPECT_EQ(alone.candidates[0].kind, "wait-for-replacement");
     EXPECT_TRUE(alone.measured.gpu.empty());
 
-    decision.candidates.push_back({Candidate::Kind::kKeep, {}, "other"});
+    decision.candidates.push_back({Candidate::Kind::kKeep, {}, {}, "other"});
     decision.chosen.candidate = 1;
     const scenarios::DecisionEvent choice = decision_event(decision);
     EXPECT_EQ(choice.chosen, 1);

@@ -22,7 +22,7 @@ ClusterFacts facts_of_two_by_two() {
     plan.layout.pipeline = 2;
     plan.layout.data = 2;
     plan.gpu_of_rank = {0, 1, 2, 3};
-    plan.layers_of_virtual_stage = {4, 4};
+    plan.layers_of_cell = scenarios::same_layers({4, 4}, plan.layout.data);
     plan.micro_batches_of_replica = {6, 6};
     return facts;
 }
@@ -74,7 +74,7 @@ TEST(Observation, ComparesOneGpuAcrossPlansByTheLayersItHolds) {
     ObservationBuilder builder;
     builder.build(facts, facts.initial_plan, measured({40, 40, 50, 50}), Duration::seconds(1));
     scenarios::Plan other = facts.initial_plan;
-    other.layers_of_virtual_stage = {2, 6};
+    other.layers_of_cell = scenarios::same_layers({2, 6}, other.layout.data);
     const auto seen = builder.build(facts, other, measured({20, 20, 70, 70}), Duration::seconds(2));
     EXPECT_DOUBLE_EQ(seen.ranks[0].individual_score, 1.0);
     EXPECT_DOUBLE_EQ(seen.ranks[1].individual_score, 1.0);

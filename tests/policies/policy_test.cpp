@@ -38,12 +38,12 @@ TEST_P(EveryPolicy, ChoosesACandidateThatExistsAndRepeatsItself) {
     Observation observation;
     observation.ranks.resize(4);
     observation.ranks[2].relative_score = 0.25;
-    const std::vector<Candidate> keep = {{Candidate::Kind::kKeep, {}, "keep"}};
-    const std::vector<Candidate> wait = {{Candidate::Kind::kWaitForReplacement, {}, "wait"}};
+    const std::vector<Candidate> keep = {{Candidate::Kind::kKeep, {}, {}, "keep"}};
+    const std::vector<Candidate> wait = {{Candidate::Kind::kWaitForReplacement, {}, {}, "wait"}};
     std::vector<std::size_t> choices[2];
     for (auto& chosen : choices) {
         const auto policy = make_policy(GetParam().name);
-        policy->start_episode(7);
+        policy->start_episode({}, 7);
         for (const auto& candidates : {keep, wait, keep}) {
             chosen.push_back(policy->decide(observation, candidates).candidate);
             ASSERT_LT(chosen.back(), candidates.size());

@@ -66,7 +66,9 @@ TEST(SimulatedCluster, ASecondEpisodeInOneProcessRepeatsTheFirstByteForByte) {
     std::vector<Duration> walls;
     for (int i = 0; i < 3; ++i) {
         log.digest = 1;
-        policies::run_episode(cluster, *policy, {}, nullptr);
+        policies::CandidateGenerator generator(cluster.facts());
+        policies::EpisodeSink silent;
+        policies::run_episode(cluster, generator, *policy, {}, silent);
         digests.push_back(log.digest);
         walls.push_back(cluster.now());
     }

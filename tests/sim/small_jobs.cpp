@@ -62,7 +62,7 @@ scenarios::Plan plain_plan(int tensor, int pipeline, int data, int micro_batches
     plan.layout.virtual_pipeline = virtual_pipeline;
     plan.gpu_of_rank.resize(static_cast<std::size_t>(plan.layout.world_size()));
     std::iota(plan.gpu_of_rank.begin(), plan.gpu_of_rank.end(), 0);
-    plan.layers_of_virtual_stage.assign(static_cast<std::size_t>(plan.layout.virtual_stages()), 1);
+    plan.layers_of_cell.assign(static_cast<std::size_t>(plan.layout.data * plan.layout.virtual_stages()), 1);
     plan.micro_batches_of_replica.assign(static_cast<std::size_t>(data), micro_batches);
     return plan;
 }

@@ -104,7 +104,9 @@ inline Played play(const scenarios::Scenario& scenario, SimulationOptions option
     const auto policy = policies::make_policy("static");
     policies::EpisodeOptions episode;
     episode.seed = scenario.seed;
-    played.summary = policies::run_episode(cluster, *policy, episode, nullptr);
+    policies::CandidateGenerator generator(cluster.facts());
+    policies::EpisodeSink silent;
+    played.summary = policies::run_episode(cluster, generator, *policy, episode, silent);
     played.healthy = cluster.healthy_iteration();
     played.wall = cluster.now();
     return played;

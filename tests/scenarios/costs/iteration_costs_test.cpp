@@ -49,8 +49,11 @@ TEST(IterationCosts, TakeLayersAsThePlanGivesThem) {
     const Cluster cluster = dgx_a100(192);
     Plan plan = plan_of(layout_145b(), job, cluster);
     const IterationCosts even = iteration_costs(job, cluster, plan);
-    plan.layers_of_virtual_stage[3] -= 2;
-    plan.layers_of_virtual_stage[4] += 2;
+    for (int replica = 0; replica < plan.layout.data; ++replica) {
+        const auto first = static_cast<std::size_t>(replica * plan.layout.virtual_stages());
+        plan.layers_of_cell[first + 3] -= 2;
+        plan.layers_of_cell[first + 4] += 2;
+    }
     const IterationCosts moved = iteration_costs(job, cluster, plan);
     EXPECT_LT(moved.virtual_stages[0][3].forward.total(), even.virtual_stages[0][3].forward.total());
     EXPECT_GT(moved.virtual_stages[0][4].backward.total(), even.virtual_stages[0][4].backward.total());
@@ -142,7 +145,7 @@ TEST(IterationCosts, RejectPlansThatDoNotFitJobOrCluster) {
     const Cluster cluster = dgx_a100(1);
     const Plan plan = plan_of(layout_of(2, 2, 2), job, cluster);
     Plan dropped = plan;
-    dropped.layers_of_virtual_stage[0] -= 1;
+    dropped.layers_of_cell[0] -= 1;
     EXPECT_THROW(iteration_costs(job, cluster, dropped), std::invalid_argument);
     Plan elsewhere = plan;
     elsewhere.gpu_of_rank[0] = 8;

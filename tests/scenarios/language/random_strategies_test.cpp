@@ -59,8 +59,8 @@ TEST(RandomStrategies, ThatAreAcceptedHavePlansAndPrograms) {
             const Layout& layout = plan.layout;
             ASSERT_EQ(layout.world_size(), gpus_used(scenario.strategy, scenario.cluster));
             ASSERT_EQ(std::set<int>(plan.gpu_of_rank.begin(), plan.gpu_of_rank.end()).size(), plan.gpu_of_rank.size());
-            ASSERT_EQ(std::accumulate(plan.layers_of_virtual_stage.begin(), plan.layers_of_virtual_stage.end(), 0),
-                      scenario.job.model.layers);
+            ASSERT_EQ(std::accumulate(plan.layers_of_cell.begin(), plan.layers_of_cell.end(), 0),
+                      scenario.job.model.layers * layout.data);
             ASSERT_EQ(std::accumulate(plan.micro_batches_of_replica.begin(), plan.micro_batches_of_replica.end(), 0) *
                           scenario.job.micro_batch,
                       scenario.job.global_batch);

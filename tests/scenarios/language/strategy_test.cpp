@@ -31,7 +31,7 @@ TEST(InitialPlan, FillsInWhatTheStrategyLeavesOut) {
     const Plan plan = initial_plan(scenario.strategy, scenario.job, scenario.cluster);
     EXPECT_EQ(plan.layout.world_size(), 8);
     EXPECT_EQ(plan.gpu_of_rank, (std::vector<int>{0, 1, 2, 3, 4, 5, 6, 7}));
-    EXPECT_EQ(plan.layers_of_virtual_stage, (std::vector<int>{6, 6}));
+    EXPECT_EQ(plan.layers_of_cell, same_layers({6, 6}, plan.layout.data));
     EXPECT_EQ(plan.micro_batches_of_replica, (std::vector<int>{4, 4}));
 }
 
@@ -41,7 +41,7 @@ TEST(InitialPlan, KeepsWhatTheStrategySays) {
                                           {"strategy.micro_batches_per_replica", "[5, 3]"}});
     const Plan plan = initial_plan(scenario.strategy, scenario.job, scenario.cluster);
     EXPECT_EQ(plan.gpu_of_rank.front(), 7);
-    EXPECT_EQ(plan.layers_of_virtual_stage, (std::vector<int>{7, 5}));
+    EXPECT_EQ(plan.layers_of_cell, same_layers({7, 5}, plan.layout.data));
     EXPECT_EQ(plan.micro_batches_of_replica, (std::vector<int>{5, 3}));
     // Rank order: tensor fastest, then data, then pipeline.
     EXPECT_EQ(plan.gpu_of_worker(1, 0, 0), 5);

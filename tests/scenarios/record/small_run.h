@@ -36,7 +36,7 @@ inline scenarios::RunHeader small_header() {
     header.plan.layout.pipeline = 2;
     header.plan.layout.data = 2;
     header.plan.gpu_of_rank = {0, 1, 2, 3};
-    header.plan.layers_of_virtual_stage = {4, 4};
+    header.plan.layers_of_cell = scenarios::same_layers({4, 4}, header.plan.layout.data);
     header.plan.micro_batches_of_replica = {8, 8};
     header.disturbances = {{"GPU 1 loses airflow", "airflow", 5 * kSecond, 60 * kSecond},
                            {"node 1 lost", "node_loss", 44 * kSecond, -1}};

@@ -44,7 +44,7 @@ class SlowLinkJob {
         plan_.layout = layout_;
         plan_.gpu_of_rank.resize(stages);
         std::iota(plan_.gpu_of_rank.begin(), plan_.gpu_of_rank.end(), 0);
-        plan_.layers_of_virtual_stage.assign(stages, layers);
+        plan_.layers_of_cell.assign(stages, layers);
         plan_.micro_batches_of_replica = {row.job.global_batch / row.job.micro_batch};
     }
 
@@ -123,7 +123,7 @@ double recorded_step_s(const RecordedJobRow& row) {
     plan.layout.distributed_optimizer = true;
     plan.gpu_of_rank.resize(static_cast<std::size_t>(plan.layout.world_size()));
     std::iota(plan.gpu_of_rank.begin(), plan.gpu_of_rank.end(), 0);
-    plan.layers_of_virtual_stage.assign(static_cast<std::size_t>(plan.layout.pipeline), 1);
+    plan.layers_of_cell.assign(static_cast<std::size_t>(plan.workers()), 1);
     plan.micro_batches_of_replica.assign(static_cast<std::size_t>(plan.layout.data), row.workers.front().micro_batches);
     const auto workers = static_cast<std::size_t>(plan.workers());
     const auto stages = static_cast<std::size_t>(plan.layout.pipeline);

@@ -39,7 +39,7 @@ Plan two_by_two() {
     plan.layout.pipeline = 2;
     plan.layout.data = 2;
     for (int i = 0; i < 8; ++i) plan.gpu_of_rank.push_back(i);
-    plan.layers_of_virtual_stage = {1, 1};
+    plan.layers_of_cell = {1, 1, 1, 1};
     plan.micro_batches_of_replica = {4, 4};
     return plan;
 }
