@@ -6,6 +6,22 @@
 
 namespace headway::scenarios {
 
+std::string describe(const Wildcards& wildcards) {
+    std::string text;
+    const auto add = [&](bool open, const char* key) {
+        if (open) text += (text.empty() ? "" : ", ") + std::string(key);
+    };
+    add(wildcards.tensor, "tensor");
+    add(wildcards.pipeline, "pipeline");
+    add(wildcards.data, "data");
+    add(wildcards.context, "context");
+    add(wildcards.virtual_pipeline, "virtual_pipeline");
+    add(wildcards.schedule, "schedule");
+    add(wildcards.recompute, "recompute");
+    add(wildcards.micro_batch, "micro_batch");
+    return text;
+}
+
 int gpus_used(const Strategy& strategy, const Cluster& cluster) {
     return strategy.placement.empty() ? cluster.gpus() - strategy.idle_gpus
                                       : static_cast<int>(strategy.placement.size());
@@ -27,6 +43,9 @@ std::vector<int> even_layers(int layers, int virtual_stages) {
 Plan initial_plan(const Strategy& strategy, const Job& job, const Cluster& cluster) {
     const Layout& layout = strategy.layout;
     const auto refuse = [](const std::string& message) { throw std::invalid_argument(message); };
+    if (strategy.wildcards.any())
+        refuse("the layout is still open (auto: " + describe(strategy.wildcards) +
+               "); `headway plan` proposes values for it");
     if (layout.tensor < 1 || layout.pipeline < 1 || layout.data < 1 || layout.context < 1 ||
         layout.virtual_pipeline < 1) {
         refuse("a degree of the layout is below 1");
