@@ -6,7 +6,6 @@
 
 #include "policies/policy.h"
 #include "scenarios/costs/memory.h"
-#include "scenarios/language/nearest_name.h"
 #include "scenarios/language/strategy.h"
 
 namespace headway::cli {
@@ -54,13 +53,11 @@ scenarios::Plan plan_that_fits(const scenarios::Scenario& scenario, const scenar
 }
 
 void expect_policy(const std::string& name, const scenarios::KeyPlaces& places) {
-    std::vector<std::string> known;
-    for (const policies::PolicyEntry& entry : policies::registered_policies()) known.push_back(entry.name);
-    if (std::find(known.begin(), known.end(), name) != known.end()) return;
-    std::string all;
-    for (const std::string& policy : known) all += (all.empty() ? "" : ", ") + policy;
-    throw places.error("policy",
-                       "'" + name + "' is not allowed (one of " + all + ")" + scenarios::did_you_mean(name, known));
+    try {
+        policies::check_policy(name);
+    } catch (const std::invalid_argument& error) {
+        throw places.error("policy", error.what());
+    }
 }
 
 std::vector<std::string> memory_lines(const scenarios::Scenario& scenario, const scenarios::Plan& plan) {

@@ -1,10 +1,15 @@
 #pragma once
 
+#include "policies/what_if.h"
 #include "scenarios/language/plan.h"
 #include "scenarios/language/scenario.h"
 #include "scenarios/record/run_events.h"
 
 namespace headway::cli {
+
+/// Worlds in which nothing done counts, for policies that look ahead. They take the longest path, so that several may
+/// live in a process beside the run itself.
+policies::WorldFactory what_if_worlds(const scenarios::Scenario& scenario);
 
 /// Runs a scenario under its policy on the simulator from `plan` on and tells `sink` everything, from the header to the
 /// footer. Ctrl-C ends it at the next decision: the footer then says that it was interrupted, and false is returned.

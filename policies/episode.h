@@ -2,6 +2,7 @@
 
 #include <cstdint>
 
+#include "policies/episode_options.h"
 #include "policies/planning/candidate_generator.h"
 #include "policies/policy.h"
 #include "policies/reward.h"
@@ -15,13 +16,6 @@ struct Decision {
     Observation observation;
     std::vector<Candidate> candidates;
     Action chosen;
-};
-
-struct EpisodeOptions {
-    int decision_interval = 10;       ///< iterations
-    std::int64_t max_iterations = 0;  ///< useful iterations to train; 0: until the cluster says that the scenario ended
-    Duration max_time;                ///< the episode ends with the interval in which this is reached; 0: no limit
-    std::uint64_t seed = 1;
 };
 
 struct EpisodeSummary {

@@ -3,7 +3,12 @@
 #include <array>
 #include <stdexcept>
 
+#include "policies/rules/greedy_policy.h"
+#include "policies/rules/hysteresis_policy.h"
+#include "policies/rules/rule_parameters.h"
+#include "policies/rules/ski_rental_policy.h"
 #include "policies/rules/static_policy.h"
+#include "scenarios/language/nearest_name.h"
 
 namespace headway::policies {
 
@@ -12,34 +17,66 @@ namespace {
 struct PolicyFactory {
     const char* name;
     const char* description;
-    std::unique_ptr<Policy> (*make)(const PolicyResources&);
+    bool looks_ahead;
+    std::unique_ptr<Policy> (*make)(RuleParameters, const PolicyResources&);
 };
 
 template <class P>
-std::unique_ptr<Policy> make_one(const PolicyResources&) {
-    return std::make_unique<P>();
+std::unique_ptr<Policy> make_rule(RuleParameters parameters, const PolicyResources&) {
+    return std::make_unique<P>(std::move(parameters));
 }
 
 /// Every policy, in order of the names. One list, so that listing, making and testing cannot drift apart.
 constexpr std::array kPolicies = {
-    PolicyFactory{"static", "keeps the initial plan; after a loss waits for the replacement", &make_one<StaticPolicy>},
+    PolicyFactory{"greedy", "the least predicted iteration at every decision, whatever the switch costs", false,
+                  &make_rule<GreedyPolicy>},
+    PolicyFactory{"hysteresis",
+                  "switches when a gain above threshold= lasts for patience= decisions and pays back within horizon=",
+                  false, &make_rule<HysteresisPolicy>},
+    PolicyFactory{"ski-rental", "escalates: cheap measures at once, dear ones when the loss has reached their cost",
+                  false, &make_rule<SkiRentalPolicy>},
+    PolicyFactory{"static", "keeps the initial plan; after a loss waits for the replacement", false,
+                  &make_rule<StaticPolicy>},
 };
+
+const PolicyFactory& factory_of(const RuleParameters& parameters) {
+    std::string known;
+    std::vector<std::string> names;
+    for (const PolicyFactory& factory : kPolicies) {
+        if (parameters.rule() == factory.name) return factory;
+        known += (known.empty() ? "" : ", ") + std::string(factory.name);
+        names.emplace_back(factory.name);
+    }
+    throw std::invalid_argument("no policy '" + parameters.text() + "' (there is: " + known + ", or FILE.policy)" +
+                                scenarios::did_you_mean(parameters.rule(), names));
+}
 
 }  // namespace
 
 std::vector<PolicyEntry> registered_policies() {
     std::vector<PolicyEntry> entries;
-    for (const PolicyFactory& factory : kPolicies) entries.push_back({factory.name, factory.description});
+    for (const PolicyFactory& factory : kPolicies) {
+        entries.push_back({factory.name, factory.description, factory.looks_ahead});
+    }
     return entries;
 }
 
 std::unique_ptr<Policy> make_policy(std::string_view name, const PolicyResources& resources) {
-    std::string known;
-    for (const PolicyFactory& factory : kPolicies) {
-        if (name == factory.name) return factory.make(resources);
-        known += (known.empty() ? "" : ", ") + std::string(factory.name);
+    RuleParameters parameters(name);
+    const PolicyFactory& factory = factory_of(parameters);
+    if (factory.looks_ahead && !resources.worlds) {
+        throw std::invalid_argument("policy '" + parameters.text() +
+                                    "' looks ahead and needs what-if worlds, which only a simulated run has");
     }
-    throw std::invalid_argument("no policy '" + std::string(name) + "' (there is: " + known + ")");
+    return factory.make(std::move(parameters), resources);
+}
+
+void check_policy(std::string_view name) {
+    PolicyResources resources;
+    resources.worlds = []() -> std::unique_ptr<TrainingCluster> {
+        throw std::logic_error("a policy that is only checked has no worlds");
+    };
+    make_policy(name, resources);
 }
 
 }  // namespace headway::policies

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "policies/action.h"
+#include "policies/episode_options.h"
 #include "policies/observation.h"
 #include "policies/what_if.h"
 
@@ -23,11 +24,15 @@ class Policy {
     virtual Action decide(const Observation& observation, const std::vector<Candidate>& candidates) = 0;
     /// Plans that the next decision wants to choose from besides the generator's own; offered where they are legal.
     virtual std::span<const scenarios::Plan> further_plans() const { return {}; }
+    /// Whether this decision is one that the policy was made for. A rule always is; a trained policy is not where its
+    /// inputs lie outside what it was trained on (`policies/guardrails.h` then asks a rule instead).
+    virtual bool in_distribution(const Observation&, const std::vector<Candidate>&) const { return true; }
 };
 
 struct PolicyEntry {
     std::string name;
     std::string description;
+    bool looks_ahead = false;  ///< needs PolicyResources::worlds
 };
 
 /// All policies that `make_policy` knows, in order of their names.
@@ -35,12 +40,17 @@ std::vector<PolicyEntry> registered_policies();
 
 /// What policies may need besides observations.
 struct PolicyResources {
-    WorldFactory worlds;  ///< for those that look ahead; may be empty
+    WorldFactory worlds;     ///< for those that look ahead; may be empty
+    EpisodeOptions episode;  ///< how the episode will be run: for those that look ahead
 };
 
-/// A registered policy by name, or a trained one by its file (a name that ends in ".policy"). Throws
-/// std::invalid_argument naming the registered policies when `name` is none of them or needs worlds that are not there,
-/// and scenarios::ConfigError for a policy file that cannot be used.
+/// A registered policy by name, with parameters after a colon ("hysteresis:threshold=0.05,patience=2"), or a trained
+/// one by its file (a name that ends in ".policy"). Throws std::invalid_argument that says what is allowed when `name`
+/// is none of them, has parameters that the policy does not take, or needs worlds that are not there, and
+/// scenarios::ConfigError for a policy file that cannot be used.
 std::unique_ptr<Policy> make_policy(std::string_view name, const PolicyResources& resources = {});
+
+/// Throws what `make_policy` would throw for this name where worlds are there: for input that is checked before a run.
+void check_policy(std::string_view name);
 
 }  // namespace headway::policies
