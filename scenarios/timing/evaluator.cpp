@@ -1,12 +1,13 @@
 #include "scenarios/timing/evaluator.h"
 
 #include <algorithm>
-#include <map>
+#include <array>
+#include <span>
 #include <stdexcept>
 #include <string>
 
 #include "scenarios/language/program.h"
-#include "scenarios/timing/compiled_replica.h"
+#include "scenarios/timing/replica_programs.h"
 #include "scenarios/timing/task_graph.h"
 
 namespace headway::scenarios {
@@ -39,8 +40,9 @@ std::int64_t part_after(std::int64_t start, std::int64_t end, std::int64_t from)
 
 class Evaluator::Impl {
   public:
-    Impl(const Plan& plan, bool tied_embedding)
+    Impl(const Plan& plan, bool tied_embedding, std::shared_ptr<ReplicaPrograms> programs)
         : layout_(plan.layout),
+          programs_(std::move(programs)),
           micro_batches_(plan.micro_batches_of_replica),
           replicas_(static_cast<std::size_t>(plan.layout.data)),
           stages_(static_cast<std::size_t>(plan.layout.pipeline)),
@@ -48,10 +50,11 @@ class Evaluator::Impl {
           tied_embedding_(tied_embedding) {
         if (micro_batches_.size() != replicas_)
             throw std::invalid_argument("micro_batches_of_replica has one entry a replica");
+        if (!(programs_->layout() == layout_)) throw std::invalid_argument("programs of another layout");
         first_micro_batch_.push_back(0);
         for (const int m : micro_batches_) {
             first_micro_batch_.push_back(first_micro_batch_.back() + static_cast<std::size_t>(m));
-            compiled(m, false);  // refuses here what cannot be scheduled
+            programs_->program(programs_->around(m).first, false);  // refuses here what cannot be scheduled
         }
         ends_.resize(replicas_);
         same_as_.resize(replicas_);
@@ -86,12 +89,9 @@ class Evaluator::Impl {
   private:
     using Ends = CompiledReplica::Ends;
 
-    CompiledReplica& compiled(int micro_batches, bool delays) {
-        auto found = compiled_.find({micro_batches, delays});
-        if (found == compiled_.end())
-            found = compiled_.try_emplace({micro_batches, delays}, layout_, micro_batches, delays).first;
-        return found->second;
-    }
+    /// Fills `ends` of replicas that train `micro_batches` each, from the programs around that count.
+    void evaluate_lanes(const StepTimes& times, int micro_batches, bool delays, std::span<const int> replicas,
+                        std::span<const std::size_t> first, std::span<Ends* const> ends);
 
     void check(const StepTimes& times) const {
         const std::size_t places = stages_ * chunks_, cells = replicas_ * places;
@@ -159,8 +159,7 @@ class Evaluator::Impl {
                 first[count] = first_micro_batch_[waiting_[i]];
                 ends[count] = &ends_[waiting_[i]];
             }
-            compiled(m, delays).evaluate(times, std::span(lanes, count), std::span(first, count),
-                                         std::span(ends, count));
+            evaluate_lanes(times, m, delays, std::span(lanes, count), std::span(first, count), std::span(ends, count));
         }
     }
 
@@ -172,16 +171,39 @@ class Evaluator::Impl {
     void reduce_tied(const StepTimes& times, std::vector<std::int64_t>* data_exposed);
 
     Layout layout_;
+    std::shared_ptr<ReplicaPrograms> programs_;
     std::vector<int> micro_batches_;
     std::size_t replicas_, stages_, chunks_;
     bool tied_embedding_;
     bool fold_ = true;
-    std::vector<std::size_t> first_micro_batch_;                // [replicas + 1] into micro_batch_factor
-    std::map<std::pair<int, bool>, CompiledReplica> compiled_;  // by count of micro-batches and whether delays count
-    std::vector<Ends> ends_;                                    // [replicas], of those that stand for themselves
+    std::vector<std::size_t> first_micro_batch_;  // [replicas + 1] into micro_batch_factor
+    std::vector<Ends> ends_;                      // [replicas], of those that stand for themselves
+    std::array<Ends, CompiledReplica::kLanes> above_;
     std::vector<std::size_t> same_as_, waiting_;
     std::vector<std::int64_t> free_;  // [workers] when the worker's own work is done so far
 };
+
+void Evaluator::Impl::evaluate_lanes(const StepTimes& times, int micro_batches, bool delays,
+                                     std::span<const int> replicas, std::span<const std::size_t> first,
+                                     std::span<Ends* const> ends) {
+    auto [below, above] = programs_->around(micro_batches);
+    // Micro-batches that differ cannot be interpolated.
+    if (!times.micro_batch_factor.empty()) below = above = micro_batches;
+    programs_->program(below, delays).evaluate(times, replicas, first, ends);
+    if (below == above) return;
+    Ends* between[CompiledReplica::kLanes];
+    for (std::size_t i = 0; i < replicas.size(); ++i) between[i] = &above_[i];
+    programs_->program(above, delays).evaluate(times, replicas, first, std::span(between, replicas.size()));
+    const double share = static_cast<double>(micro_batches - below) / (above - below);
+    for (std::size_t i = 0; i < replicas.size(); ++i) {
+        const auto move = [&](std::vector<std::int64_t>& low, const std::vector<std::int64_t>& high) {
+            for (std::size_t k = 0; k < low.size(); ++k) low[k] += scaled_ns(high[k] - low[k], share);
+        };
+        move(ends[i]->stage, above_[i].stage);
+        move(ends[i]->gradient, above_[i].gradient);
+        if (layout_.overlap_grad_reduce) move(ends[i]->buckets, above_[i].buckets);
+    }
+}
 
 std::int64_t Evaluator::Impl::compute_time(const StepTimes& times, std::size_t r, std::size_t s) const {
     std::int64_t sum = value_or_zero(times.optimizer, r * stages_ + s);
@@ -362,7 +384,10 @@ std::vector<TimelineEntry> timeline_of(const TaskGraph& graph, const Layout& lay
     return entries;
 }
 
-Evaluator::Evaluator(const Plan& plan, bool tied_embedding) : impl_(std::make_unique<Impl>(plan, tied_embedding)) {}
+Evaluator::Evaluator(const Plan& plan, bool tied_embedding)
+    : Evaluator(plan, tied_embedding, std::make_shared<ReplicaPrograms>(plan.layout)) {}
+Evaluator::Evaluator(const Plan& plan, bool tied_embedding, std::shared_ptr<ReplicaPrograms> programs)
+    : impl_(std::make_unique<Impl>(plan, tied_embedding, std::move(programs))) {}
 Evaluator::~Evaluator() = default;
 Evaluator::Evaluator(Evaluator&&) noexcept = default;
 Evaluator& Evaluator::operator=(Evaluator&&) noexcept = default;

@@ -36,6 +36,7 @@ struct TimelineEntry {
     std::int64_t end_ns = 0;
 };
 
+class ReplicaPrograms;
 class TaskGraph;
 
 /// Operations of an iteration whose tasks (those of iteration_graph with all replicas) lasted from `first` to `second`
@@ -49,6 +50,9 @@ class Evaluator {
   public:
     /// Throws std::invalid_argument when the plan's programs cannot be made.
     Evaluator(const Plan& plan, bool tied_embedding);
+    /// With programs that other evaluators of the same layout use too (replica_programs.h); throws when they are
+    /// another layout's.
+    Evaluator(const Plan& plan, bool tied_embedding, std::shared_ptr<ReplicaPrograms> programs);
     ~Evaluator();
     Evaluator(Evaluator&&) noexcept;
     Evaluator& operator=(Evaluator&&) noexcept;

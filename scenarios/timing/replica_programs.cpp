@@ -1,0 +1,29 @@
+#include "scenarios/timing/replica_programs.h"
+
+namespace headway::scenarios {
+
+namespace {
+
+constexpr int kGridParts = 16;  ///< a step of the grid is at most this part of the count
+
+}  // namespace
+
+CompiledReplica& ReplicaPrograms::program(int micro_batches, bool delays) {
+    auto found = compiled_.find({micro_batches, delays});
+    if (found == compiled_.end())
+        found = compiled_.try_emplace({micro_batches, delays}, layout_, micro_batches, delays).first;
+    return found->second;
+}
+
+std::pair<int, int> ReplicaPrograms::around(int micro_batches) const {
+    if (counts_ == Counts::kExact) return {micro_batches, micro_batches};
+    // Interleaving takes multiples of the stages only.
+    int step = layout_.schedule == Schedule::kInterleaved ? layout_.pipeline : 1;
+    const bool refused = micro_batches % step != 0;
+    while (step * 2 * kGridParts <= micro_batches) step *= 2;
+    const int below = micro_batches / step * step;
+    if (below == micro_batches || refused) return {micro_batches, micro_batches};
+    return {below, below + step};
+}
+
+}  // namespace headway::scenarios
