@@ -86,7 +86,7 @@ class TrainingCluster {
     /// Everything as at the beginning: time 0, the initial plan, nothing lost. Equal seeds give equal episodes.
     virtual void start_episode(std::uint64_t seed) = 0;
     /// Trains up to `iterations` iterations; fewer when a part is lost or the scenario ends. 0 trains nothing and takes
-    /// no time; fewer throw std::invalid_argument.
+    /// no time; fewer throw std::invalid_argument. Moves to `plan` first where the job has another one.
     virtual Measurements run(const scenarios::Plan& plan, int iterations) = 0;
     /// Moves the job to another plan and returns how long training stood still; nothing for the plan it already has.
     /// Live where `facts().adapt` allows it and memory holds both plans, else by save and restart.

@@ -1,6 +1,7 @@
 // What a trajectory does when a part of its machines is lost, and when it moves to another plan.
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 #include <stdexcept>
 #include <string>
 
@@ -32,6 +33,13 @@ std::string iterations_text(std::int64_t n) {
 
 }  // namespace
 
+std::vector<int> Trajectory::gpus_of(const LossEvent& loss) const {
+    if (loss.gpu >= 0) return {loss.gpu};
+    std::vector<int> gpus(static_cast<std::size_t>(scenario_.cluster.node(loss.node).gpus));
+    std::iota(gpus.begin(), gpus.end(), scenario_.cluster.first_gpu(loss.node));
+    return gpus;
+}
+
 std::optional<Duration> Trajectory::next_loss(const scenarios::Plan& plan, Duration before) {
     // Losses of machines the job does not use pass by; they only cannot be used until they are repaired.
     const auto& losses = timeline_.losses();
@@ -41,8 +49,7 @@ std::optional<Duration> Trajectory::next_loss(const scenarios::Plan& plan, Durat
             return loss.gpu >= 0 ? gpu == loss.gpu : topology_.node_of_gpu(gpu) == loss.node;
         };
         if (std::any_of(plan.gpu_of_rank.begin(), plan.gpu_of_rank.end(), hits)) return loss.at;
-        for (int gpu = 0; gpu < scenario_.cluster.gpus(); ++gpu)
-            if (hits(gpu)) unusable_until_[static_cast<std::size_t>(gpu)] = loss.at + loss.repair;
+        facility_.take_out(gpus_of(loss), loss.at + loss.repair);
         reporter_.loss_ends(loss.disturbance, loss.at + loss.repair);
     }
     return std::nullopt;
@@ -56,15 +63,13 @@ void Trajectory::take_losses(const scenarios::Plan& plan, Duration until, Durati
         outage.noticed = std::max(noticed, loss.at);
         outage.repaired = outage.noticed + loss.repair;
         outage.node = loss.gpu >= 0 ? topology_.node_of_gpu(loss.gpu) : loss.node;
+        outage.gpus = gpus_of(loss);
         if (loss.gpu >= 0) {
-            outage.gpus = {loss.gpu};
             outage.what = "GPU " + std::to_string(loss.gpu) + " (node " + std::to_string(outage.node) + ")";
         } else {
-            for (int slot = 0; slot < scenario_.cluster.node(loss.node).gpus; ++slot)
-                outage.gpus.push_back(scenario_.cluster.first_gpu(loss.node) + slot);
             outage.what = "node " + std::to_string(loss.node);
         }
-        absorb(outage);
+        absorb(std::move(outage));
     }
 }
 
@@ -88,8 +93,13 @@ Duration Trajectory::until_the_end(Duration time) const {
     return scenario_.run.time ? std::min(time, std::max(now_, *scenario_.run.time)) : time;
 }
 
-void Trajectory::absorb(const Outage& outage) {
-    outages_.push_back(outage);
+void Trajectory::absorb(Outage outage) {
+    const Facility::Replacement replacement = facility_.replace(outage, outage.noticed);
+    outage.back = replacement.at;
+    outage.by_spare = replacement.spare;
+    facility_.take_out(outage.gpus, outage.back);
+    if (!outage.by_heat) reporter_.loss_ends(outage.disturbance, outage.back);
+    outages_.push_back(std::move(outage));
 }
 
 void Trajectory::lose(const scenarios::Plan& plan, Duration at, const std::vector<int>& shut_down) {
@@ -110,7 +120,7 @@ void Trajectory::lose(const scenarios::Plan& plan, Duration at, const std::vecto
         outage.repaired = noticed + scenario_.cluster.facility.gpu_repair;
         outage.what = (outage.gpus.size() > 1 ? "GPUs " : "GPU ") + outage.what + " (node " +
                       std::to_string(outage.node) + ", shut down by heat)";
-        absorb(outage);
+        absorb(std::move(outage));
     }
     take_losses(plan, noticed, noticed);
     fleet_.cool(environment_.surroundings, noticed - at);
@@ -119,8 +129,22 @@ void Trajectory::lose(const scenarios::Plan& plan, Duration at, const std::vecto
 }
 
 policies::RecoveryOutcome Trajectory::recover(const policies::Recovery& choice) {
-    if (choice.kind != policies::Recovery::Kind::kWaitForReplacement) throw std::invalid_argument("unknown recovery");
     if (outages_.empty()) throw std::invalid_argument("nothing is lost: there is nothing to recover from");
+    // The state that goes on is that of the last checkpoint that was safe when the first part was lost.
+    const auto roll_back = [&] {
+        while (checkpoints_.size() > 1 && checkpoints_.back().durable > lost_at_) checkpoints_.pop_back();
+    };
+    if (choice.kind == policies::Recovery::Kind::kWaitForReplacement) {
+        roll_back();
+        return wait_for_replacement();
+    }
+    if (choice.kind != policies::Recovery::Kind::kRestart) throw std::invalid_argument("unknown recovery");
+    check_plan(choice.plan);
+    roll_back();
+    return restart_under(choice.plan);
+}
+
+policies::RecoveryOutcome Trajectory::wait_for_replacement() {
     Prepared& prepared = prepared_.front().second;
     const scenarios::Plan plan = prepared.model->plan();
     const Duration noticed = now_;
@@ -134,19 +158,17 @@ policies::RecoveryOutcome Trajectory::recover(const policies::Recovery& choice) 
     for (;;) {
         for (; replaced < outages_.size(); ++replaced) {
             const Outage& outage = outages_[replaced];
-            const Facility::Replacement replacement = facility_.replace(outage, std::max(noticed, outage.noticed));
-            const std::string waited = pause_text(replacement.at - noticed);
-            const bool comes = until_the_end(replacement.at) == replacement.at;
-            ready = std::max(ready, replacement.at);
-            if (!outage.by_heat) reporter_.loss_ends(outage.disturbance, replacement.at);
+            const std::string waited = pause_text(outage.back - noticed);
+            const bool comes = until_the_end(outage.back) == outage.back;
+            ready = std::max(ready, outage.back);
             if (replaced >= kOutagesTold) continue;
             what += (what.empty() ? "" : "; ") + outage.what + " lost in iteration " + std::to_string(completed_) +
                     ": " +
-                    (comes ? replacement.spare
+                    (comes ? outage.by_spare
                                  ? "waited " + waited + " for a spare node to join"
                                  : "no spare node, so the job stood still for " + waited + " until it was repaired"
-                           : std::string(replacement.spare ? "a spare node would have joined"
-                                                           : "no spare node, and it would have been repaired") +
+                           : std::string(outage.by_spare ? "a spare node would have joined"
+                                                         : "no spare node, and it would have been repaired") +
                                  " after " + waited + ", but the run ended first");
         }
         const std::optional<Duration> next = next_loss(plan, ready + prepared.checkpoint.restart);
@@ -156,25 +178,44 @@ policies::RecoveryOutcome Trajectory::recover(const policies::Recovery& choice) 
     }
     const Duration end = until_the_end(ready + prepared.checkpoint.restart);
     if (outages_.size() > kOutagesTold) what += "; and " + std::to_string(outages_.size() - kOutagesTold) + " more";
-
-    // Back to the last checkpoint that was safe when the first part was lost.
-    while (checkpoints_.size() > 1 && checkpoints_.back().durable > lost_at_) checkpoints_.pop_back();
-    policies::RecoveryOutcome outcome;
-    outcome.pause = end - noticed;
-    outcome.iterations_lost = static_cast<int>(completed_ - checkpoints_.back().iteration);
-    outcome.plan = plan;
     if (until_the_end(ready) == ready)
         what += "; restart and loading the checkpoint of iteration " + std::to_string(checkpoints_.back().iteration) +
                 " took " + pause_text(end - ready);
-    what += "; " + iterations_text(outcome.iterations_lost) + " to be trained again";
-
-    ++vain_recoveries_;
-    if (ended() && (!scenario_.run.time || end < *scenario_.run.time))
-        what += "; the run ends here: one loss after the other undid what was trained between them";
     refresh_environment();
     fleet_.cool(environment_.surroundings, end - noticed);
     for (const Outage& outage : outages_)
         for (const int gpu : outage.gpus) fleet_.replace(gpu, environment_.surroundings[static_cast<std::size_t>(gpu)]);
+    return go_on(plan, end, what);
+}
+
+policies::RecoveryOutcome Trajectory::restart_under(const scenarios::Plan& plan) {
+    std::string what;
+    for (std::size_t i = 0; i < std::min(kOutagesTold, outages_.size()); ++i)
+        what += (what.empty() ? "" : "; ") + outages_[i].what + " lost in iteration " + std::to_string(completed_);
+    if (outages_.size() > kOutagesTold) what += "; and " + std::to_string(outages_.size() - kOutagesTold) + " more";
+    // Machines that come back later are at rest.
+    refresh_environment();
+    for (const Outage& outage : outages_)
+        for (const int gpu : outage.gpus) fleet_.replace(gpu, environment_.surroundings[static_cast<std::size_t>(gpu)]);
+    Prepared& next = prepare(plan);
+    const Duration end = until_the_end(now_ + next.checkpoint.restart);
+    what += "; restarted without waiting under " + scenarios::describe(plan.layout) + " on " +
+            std::to_string(plan.gpu_of_rank.size()) + " GPUs; restart and loading the checkpoint of iteration " +
+            std::to_string(checkpoints_.back().iteration) + " took " + pause_text(end - now_);
+    fleet_.cool(environment_.surroundings, end - now_);
+    take_up(next);
+    return go_on(plan, end, what);
+}
+
+policies::RecoveryOutcome Trajectory::go_on(const scenarios::Plan& plan, Duration end, std::string what) {
+    policies::RecoveryOutcome outcome;
+    outcome.pause = end - now_;
+    outcome.iterations_lost = static_cast<int>(completed_ - checkpoints_.back().iteration);
+    outcome.plan = plan;
+    what += "; " + iterations_text(outcome.iterations_lost) + " to be trained again";
+    ++vain_recoveries_;
+    if (ended() && (!scenario_.run.time || end < *scenario_.run.time))
+        what += "; the run ends here: one loss after the other undid what was trained between them";
     if (reporter_.sink() != nullptr) {
         scenarios::PauseEvent event;
         event.reason = scenarios::PauseEvent::Reason::kLoss;
@@ -182,7 +223,7 @@ policies::RecoveryOutcome Trajectory::recover(const policies::Recovery& choice) 
         event.duration_ns = (end - broken_off_).ns();
         event.iterations_lost = outcome.iterations_lost;
         event.disturbance = outages_.front().disturbance;
-        event.what = what;
+        event.what = std::move(what);
         reporter_.sink()->pause(event);
     }
     completed_ = checkpoints_.back().iteration;
@@ -193,7 +234,14 @@ policies::RecoveryOutcome Trajectory::recover(const policies::Recovery& choice) 
     return outcome;
 }
 
+void Trajectory::take_up(const Prepared& prepared) {
+    fleet_.take_up(environment_.surroundings, prepared.busy);
+    busy_ = prepared.busy;
+    last_duration_ = prepared.healthy.duration;
+}
+
 Duration Trajectory::move_to(const scenarios::Plan& plan) {
+    expect_nothing_lost();
     check_plan(plan);
     if (plan == prepared_.front().first) return Duration();
     // Stop, save, restart under the new plan: what every training stack can do.
@@ -213,8 +261,7 @@ Duration Trajectory::move_to(const scenarios::Plan& plan) {
     checkpoints_ = {{completed_, now_ + save}};
     now_ += pause;
     last_save_ = now_;
-    busy_ = next.busy;
-    last_duration_ = next.healthy.duration;
+    take_up(next);
     return pause;
 }
 

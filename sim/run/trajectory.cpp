@@ -140,7 +140,6 @@ void Trajectory::start(std::uint64_t seed) {
     next_loss_ = 0;
     outages_.clear();
     broken_off_ = lost_at_ = Duration();
-    unusable_until_.assign(busy_.size(), Duration());
     lingering_.clear();
     speed_time_.assign(busy_.size(), 0.0);
     seconds_ = 0.0;
@@ -157,11 +156,14 @@ bool Trajectory::ended() const {
     return scenario_.run.time ? now_ >= *scenario_.run.time : completed_ >= scenario_.run.iterations;
 }
 
-void Trajectory::check_plan(const scenarios::Plan& plan) const {
+void Trajectory::expect_nothing_lost() const {
     if (!outages_.empty()) throw std::invalid_argument("the job has lost GPUs: recover first");
+}
+
+void Trajectory::check_plan(const scenarios::Plan& plan) const {
     scenarios::check_plan(scenario_.job, scenario_.cluster, plan);
     for (const int gpu : plan.gpu_of_rank)
-        if (unusable_until_[at_index(gpu)] > now_)
+        if (facility_.is_out(gpu, now_))
             throw std::invalid_argument("the plan uses GPU " + std::to_string(gpu) + ", which is lost");
     for (const scenarios::MemoryShortage& s : scenarios::memory_shortages(scenario_.job, scenario_.cluster, plan))
         throw std::invalid_argument("stage " + std::to_string(s.stage) + " of the plan needs " + gib_text(s.needed) +
@@ -178,8 +180,9 @@ void Trajectory::refresh_environment() {
 policies::Measurements Trajectory::run(const scenarios::Plan& plan, int iterations) {
     if (iterations < 0) throw std::invalid_argument("a number of iterations is not negative");
     policies::Measurements result;
-    check_plan(plan);
-    Prepared& prepared = prepare(plan);
+    expect_nothing_lost();
+    if (!(plan == prepared_.front().first)) move_to(plan);
+    Prepared& prepared = prepared_.front().second;
     refresh_environment();
     MeasurementAverage average(plan);
     for (int i = 0; i < iterations; ++i) {
@@ -196,6 +199,7 @@ policies::Measurements Trajectory::run(const scenarios::Plan& plan, int iteratio
         if (!ended()) save_if_due(prepared);
     }
     result.ended = !result.loss && ended();
+    result.unavailable_gpus = facility_.out_at(now_);
     if (result.ended) reporter_.disturbances(now_);
     refresh_environment();
     result.ranks = average.ranks(fleet_, environment_, busy_, prepared.memory);

@@ -5,6 +5,7 @@
 #include <memory>
 #include <optional>
 #include <set>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -56,6 +57,7 @@ class Trajectory {
     enum class Step { kTrained, kLost };
 
     Prepared& prepare(const scenarios::Plan& plan);
+    void expect_nothing_lost() const;
     void check_plan(const scenarios::Plan& plan) const;
     std::vector<double> busy_of(const scenarios::Plan& plan, const IterationTimes& times) const;
 
@@ -80,7 +82,14 @@ class Trajectory {
     std::optional<Duration> next_loss(const scenarios::Plan& plan, Duration before);
     void lose(const scenarios::Plan& plan, Duration at, const std::vector<int>& shut_down);
     void take_losses(const scenarios::Plan& plan, Duration until, Duration noticed);
-    void absorb(const Outage& outage);
+    void absorb(Outage outage);
+    std::vector<int> gpus_of(const LossEvent& loss) const;
+    policies::RecoveryOutcome wait_for_replacement();
+    policies::RecoveryOutcome restart_under(const scenarios::Plan& plan);
+    /// The job trains on from its last checkpoint at `end`.
+    policies::RecoveryOutcome go_on(const scenarios::Plan& plan, Duration end, std::string what);
+    /// The job runs under this plan from now on.
+    void take_up(const Prepared& prepared);
     int heats(int gpu, Duration at) const;
     Duration until_the_end(Duration time) const;
     bool ended() const;
@@ -116,12 +125,11 @@ class Trajectory {
     std::vector<Checkpoint> checkpoints_;  ///< latest last
     Duration last_save_;
     std::size_t next_loss_ = 0;    ///< index into the timeline's losses
-    std::vector<Outage> outages_;  ///< not replaced yet
+    std::vector<Outage> outages_;  ///< from which the job has not recovered yet
     Duration broken_off_;          ///< end of the last completed iteration before the loss
     Duration lost_at_;
-    std::vector<Duration> unusable_until_;  ///< [GPUs] idle parts that were lost
-    std::set<int> lingering_;               ///< thermal causes whose GPUs have not recovered
-    std::vector<double> speed_time_;        ///< [GPUs] sum of speed x seconds
+    std::set<int> lingering_;         ///< thermal causes whose GPUs have not recovered
+    std::vector<double> speed_time_;  ///< [GPUs] sum of speed x seconds
     double seconds_ = 0.0;
     std::vector<scenarios::GpuSummary> summaries_;
 };

@@ -142,6 +142,8 @@ void Fleet::start(const std::vector<GpuSurroundings>& healthy, const std::vector
     reference_ = references(busy);
     const std::vector<Level> level = levels(healthy, busy);
     load_.assign(states_.size(), -1.0);
+    elapsed_s_ = 0.0;
+    idle_since_s_.assign(states_.size(), 0.0);
     unsettled_ = 0;
     for (std::size_t gpu = 0; gpu < states_.size(); ++gpu) {
         const double share = load_[gpu] = busy_on_grid(busy[gpu]);
@@ -153,6 +155,23 @@ void Fleet::start(const std::vector<GpuSurroundings>& healthy, const std::vector
         states_[gpu] = level[gpu].state;
         settled_[gpu].is = level[gpu].settled;
         if (!level[gpu].settled) ++unsettled_;
+    }
+}
+
+void Fleet::take_up(const std::vector<GpuSurroundings>& around, const std::vector<double>& busy) {
+    reference_ = references(busy);
+    for (std::size_t gpu = 0; gpu < states_.size(); ++gpu) {
+        const bool was = settled_[gpu].busy >= 0.0;
+        const bool is = busy[gpu] >= 0.0;
+        if (was == is) continue;
+        if (is)
+            model(gpu).cool(states_[gpu], around[gpu], elapsed_s_ - idle_since_s_[gpu]);
+        else
+            idle_since_s_[gpu] = elapsed_s_;
+        if (was && !settled_[gpu].is) --unsettled_;
+        if (is) ++unsettled_;
+        settled_[gpu] = {false, around[gpu], is ? busy_on_grid(busy[gpu]) : -1.0};
+        load_[gpu] = settled_[gpu].busy;
     }
 }
 
@@ -197,6 +216,7 @@ std::vector<int> Fleet::advance(const std::vector<GpuSurroundings>& around, cons
     const auto [steps, seconds] = heat_steps(duration);
     const std::vector<GpuThermal::Step> step = steps_of(seconds);
     const std::vector<GpuThermal::Step> whole = steps_of(duration.s());
+    elapsed_s_ += duration.s();
     unsettled_ = 0;
     for (std::size_t gpu = 0; gpu < states_.size(); ++gpu) {
         const double share = load_[gpu] = load_of(gpu, busy[gpu]);
@@ -250,6 +270,7 @@ GpuThermalState Fleet::equilibrium_of(std::size_t gpu, const GpuThermalState& st
 }
 
 void Fleet::cool(const std::vector<GpuSurroundings>& around, scenarios::Duration duration) {
+    elapsed_s_ += duration.s();
     for (std::size_t gpu = 0; gpu < states_.size(); ++gpu) {
         if (settled_[gpu].busy < 0.0) continue;
         model(gpu).cool(states_[gpu], around[gpu], duration.s());

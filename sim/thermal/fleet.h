@@ -41,6 +41,9 @@ class Fleet {
                              scenarios::Duration duration);
     /// Moves on while the job stands still.
     void cool(const std::vector<GpuSurroundings>& around, scenarios::Duration duration);
+    /// Another plan: the load from now on. What leaves the job rests from then on, what joins it has rested since; the
+    /// reference becomes that of this load.
+    void take_up(const std::vector<GpuSurroundings>& around, const std::vector<double>& busy);
     /// Another machine in the same place, at rest.
     void replace(int gpu, const GpuSurroundings& around);
 
@@ -95,6 +98,8 @@ class Fleet {
     std::vector<Settled> settled_;         ///< [GPUs]
     std::vector<double> reference_;        ///< [GPUs] MHz
     std::vector<double> load_;             ///< [GPUs] busy share that heats it
+    double elapsed_s_ = 0.0;               ///< since the start
+    std::vector<double> idle_since_s_;     ///< [GPUs] of those outside the job
     int unsettled_ = 0;
 };
 

@@ -1,6 +1,7 @@
 #include "tests/contract/contract_scenario.h"
 
 #include "scenarios/language/read.h"
+#include "scenarios/language/strategy.h"
 #include "tests/paths.h"
 
 namespace headway::tests {
@@ -28,6 +29,14 @@ disturbances: )" + disturbances +
                              "\nrun: " + run + "\n";
     const auto folder = source_directory() / "scenarios";
     return scenarios::parse_scenario(yaml, "contract.yaml", folder, {folder});
+}
+
+scenarios::Plan plan_on_one_node(const scenarios::Scenario& scenario) {
+    scenarios::Strategy strategy = scenario.strategy;
+    strategy.layout.data = 1;
+    strategy.placement = {0, 1};
+    strategy.micro_batches_per_replica = {};
+    return scenarios::initial_plan(strategy, scenario.job, scenario.cluster);
 }
 
 scenarios::Scenario contract_scenario_with_loss() {

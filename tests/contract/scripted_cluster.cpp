@@ -4,6 +4,7 @@
 #include <numeric>
 #include <set>
 #include <stdexcept>
+#include <string>
 
 #include "scenarios/language/plan_check.h"
 #include "scenarios/language/strategy.h"
@@ -32,6 +33,7 @@ void ScriptedCluster::start_episode(std::uint64_t seed) {
     random_.seed(seed);
     now_ = Duration();
     next_loss_ = 0;
+    out_until_.assign(static_cast<std::size_t>(facts_.cluster.gpus()), Duration());
     lost_ = false;
     trained_ = 0;
     current_ = facts_.initial_plan;
@@ -42,22 +44,44 @@ bool ScriptedCluster::ended() const {
 }
 
 void ScriptedCluster::check(const scenarios::Plan& plan) const {
-    if (lost_) throw std::invalid_argument("recover first");
     scenarios::check_plan(facts_.job, facts_.cluster, plan);
+    for (const int gpu : plan.gpu_of_rank)
+        if (is_out(gpu)) throw std::invalid_argument("GPU " + std::to_string(gpu) + " is lost");
+}
+
+std::vector<int> ScriptedCluster::lose(Duration until) {
+    std::vector<int> hit;
+    for (; next_loss_ < losses_.size() && losses_[next_loss_].at < until; ++next_loss_) {
+        for (const int gpu : losses_[next_loss_].gpus) {
+            out_until_[static_cast<std::size_t>(gpu)] = std::max(now_, losses_[next_loss_].at) +
+                                                        facts_.job.checkpoint.detection +
+                                                        facts_.cluster.facility.node_repair;
+            const auto& used = current_.gpu_of_rank;
+            if (std::find(used.begin(), used.end(), gpu) != used.end()) hit.push_back(gpu);
+        }
+    }
+    return hit;
+}
+
+Duration ScriptedCluster::plan_complete() const {
+    Duration complete = now_;
+    for (const int gpu : current_.gpu_of_rank) complete = std::max(complete, out_until_[static_cast<std::size_t>(gpu)]);
+    return complete;
 }
 
 policies::Measurements ScriptedCluster::run(const scenarios::Plan& plan, int iterations) {
-    check(plan);
+    if (lost_) throw std::invalid_argument("recover first");
     if (iterations < 0) throw std::invalid_argument("fewer than no iterations");
+    move_to(plan);
     policies::Measurements measured;
     for (int i = 0; i < iterations && !ended(); ++i) {
         const Duration duration =
             Duration::nanoseconds(100'000'000 + static_cast<std::int64_t>(random_() % 10'000'000));
-        if (next_loss_ < losses_.size() && losses_[next_loss_].at < now_ + duration) {
-            now_ = std::max(now_, losses_[next_loss_].at) + facts_.job.checkpoint.detection;
-            measured.loss = policies::Loss{losses_[next_loss_].gpus, now_};
+        const Duration first = next_loss_ < losses_.size() ? std::max(now_, losses_[next_loss_].at) : Duration();
+        if (std::vector<int> hit = lose(now_ + duration); !hit.empty()) {
+            now_ = first + facts_.job.checkpoint.detection;
+            measured.loss = policies::Loss{std::move(hit), now_};
             lost_ = true;
-            ++next_loss_;
             break;
         }
         now_ += duration;
@@ -65,6 +89,8 @@ policies::Measurements ScriptedCluster::run(const scenarios::Plan& plan, int ite
         measured.iterations.push_back(duration);
     }
     measured.ended = !measured.loss && ended();
+    for (int gpu = 0; gpu < facts_.cluster.gpus(); ++gpu)
+        if (is_out(gpu)) measured.unavailable_gpus.push_back(gpu);
     for (const int gpu : plan.gpu_of_rank) {
         policies::RankMeasurement rank;
         rank.gpu = gpu;
@@ -78,23 +104,33 @@ policies::Measurements ScriptedCluster::run(const scenarios::Plan& plan, int ite
 }
 
 Duration ScriptedCluster::move_to(const scenarios::Plan& plan) {
-    check(plan);
+    if (lost_) throw std::invalid_argument("recover first");
     if (plan == current_) return Duration();
+    check(plan);
     current_ = plan;
-    now_ += Duration::milliseconds(500);
-    return Duration::milliseconds(500);
+    now_ += kSwitch;
+    return kSwitch;
 }
 
 policies::RecoveryOutcome ScriptedCluster::recover(const policies::Recovery& choice) {
     if (!lost_) throw std::invalid_argument("nothing is lost");
-    if (choice.kind != policies::Recovery::Kind::kWaitForReplacement) throw std::invalid_argument("unknown recovery");
+    const Duration restart = facts_.job.checkpoint.restart;
+    const Duration begin = now_;
+    if (choice.kind == policies::Recovery::Kind::kRestart) {
+        check(choice.plan);
+        current_ = choice.plan;
+        now_ += restart;
+    } else {
+        Duration end = plan_complete() + restart;
+        while (!lose(end).empty()) end = plan_complete() + restart;
+        now_ = end;
+    }
     lost_ = false;
     policies::RecoveryOutcome outcome;
-    outcome.pause = facts_.cluster.facility.node_repair + facts_.job.checkpoint.restart;
+    outcome.pause = now_ - begin;
     outcome.iterations_lost = trained_ % kCheckpointInterval;
     outcome.plan = current_;
     trained_ -= outcome.iterations_lost;
-    now_ += outcome.pause;
     return outcome;
 }
 

@@ -9,8 +9,8 @@
 namespace headway::tests {
 
 /// The fake of the seam: no hardware, no model of any. An iteration takes 100 ms plus up to 10 ms by the seed; node
-/// losses come when the scenario says so, every tenth iteration is a checkpoint, and a switch takes 500 ms. It keeps
-/// the contract, so that tests of what lies above the seam need nothing else.
+/// losses come when the scenario says so and last as long as a node's repair, every tenth iteration is a checkpoint,
+/// and a switch takes 500 ms. It keeps the contract, so that tests of what lies above the seam need nothing else.
 class ScriptedCluster final : public policies::TrainingCluster {
   public:
     explicit ScriptedCluster(const scenarios::Scenario& scenario);
@@ -23,6 +23,7 @@ class ScriptedCluster final : public policies::TrainingCluster {
     policies::Duration now() const override { return now_; }
 
     static constexpr int kCheckpointInterval = 10;
+    static constexpr policies::Duration kSwitch = policies::Duration::nanoseconds(500'000'000);
 
   private:
     struct Loss {
@@ -30,6 +31,10 @@ class ScriptedCluster final : public policies::TrainingCluster {
         std::vector<int> gpus;
     };
     void check(const scenarios::Plan& plan) const;
+    bool is_out(int gpu) const { return out_until_[static_cast<std::size_t>(gpu)] > now_; }
+    /// Losses up to `until`; returns the GPUs of the current plan that they took.
+    std::vector<int> lose(policies::Duration until);
+    policies::Duration plan_complete() const;  ///< when all of the current plan is there again
     bool ended() const;
 
     scenarios::Scenario scenario_;
@@ -38,6 +43,7 @@ class ScriptedCluster final : public policies::TrainingCluster {
     std::mt19937_64 random_;
     policies::Duration now_;
     std::size_t next_loss_ = 0;
+    std::vector<policies::Duration> out_until_;  ///< [GPUs]
     bool lost_ = false;
     int trained_ = 0;
     scenarios::Plan current_;

@@ -9,8 +9,7 @@
 #include <stdexcept>
 
 #include "policies/episode.h"
-#include "tests/contract/contract_scenario.h"
-#include "tests/contract/implementations.h"
+#include "tests/contract/cluster_contract.h"
 
 /// What every implementation of the seam promises (policies/training_cluster.h).
 namespace headway::tests {
@@ -19,52 +18,6 @@ namespace {
 using policies::Duration;
 using policies::Measurements;
 using policies::TrainingCluster;
-
-class TrainingClusterContract : public ::testing::TestWithParam<Implementation> {
-  protected:
-    std::unique_ptr<TrainingCluster> make(const scenarios::Scenario& scenario) const {
-        auto cluster = GetParam().make(scenario);
-        cluster->start_episode(scenario.seed);
-        return cluster;
-    }
-};
-
-/// Runs until a loss is reported; fails the test when none comes.
-Measurements run_to_loss(TrainingCluster& cluster) {
-    for (int calls = 0; calls < 10'000; ++calls) {
-        Measurements measured = cluster.run(cluster.facts().initial_plan, 5);
-        if (measured.loss) return measured;
-        if (measured.ended) break;
-    }
-    ADD_FAILURE() << "the scenario's loss never came";
-    return {};
-}
-
-void expect_equal(const Measurements& a, const Measurements& b) {
-    EXPECT_EQ(a.iterations, b.iterations);
-    EXPECT_EQ(a.ended, b.ended);
-    EXPECT_EQ(a.loss.has_value(), b.loss.has_value());
-    if (a.loss && b.loss) {
-        EXPECT_EQ(a.loss->gpus, b.loss->gpus);
-        EXPECT_EQ(a.loss->noticed_at, b.loss->noticed_at);
-    }
-    ASSERT_EQ(a.ranks.size(), b.ranks.size());
-    for (std::size_t rank = 0; rank < a.ranks.size(); ++rank) {
-        EXPECT_EQ(a.ranks[rank].gpu, b.ranks[rank].gpu);
-        EXPECT_EQ(a.ranks[rank].compute, b.ranks[rank].compute);
-        EXPECT_EQ(a.ranks[rank].exposed_communication, b.ranks[rank].exposed_communication);
-        EXPECT_EQ(a.ranks[rank].idle, b.ranks[rank].idle);
-        EXPECT_EQ(a.ranks[rank].temperature_c, b.ranks[rank].temperature_c);
-        EXPECT_EQ(a.ranks[rank].sm_clock_mhz, b.ranks[rank].sm_clock_mhz);
-        EXPECT_EQ(a.ranks[rank].power_w, b.ranks[rank].power_w);
-        EXPECT_EQ(a.ranks[rank].throttle_reasons, b.ranks[rank].throttle_reasons);
-        EXPECT_EQ(a.ranks[rank].memory_used_bytes, b.ranks[rank].memory_used_bytes);
-    }
-    ASSERT_EQ(a.groups.size(), b.groups.size());
-    for (std::size_t group = 0; group < a.groups.size(); ++group) {
-        EXPECT_EQ(a.groups[group].bus_bytes_per_second, b.groups[group].bus_bytes_per_second);
-    }
-}
 
 TEST_P(TrainingClusterContract, KnowsAnInitialPlanThatFitsJobAndCluster) {
     const auto cluster = make(contract_scenario());
