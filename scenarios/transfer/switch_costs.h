@@ -1,15 +1,19 @@
 #pragma once
 
+#include <vector>
+
+#include "scenarios/costs/memory.h"
 #include "scenarios/language/cluster.h"
 #include "scenarios/language/job.h"
 #include "scenarios/language/plan.h"
 #include "scenarios/language/units.h"
+#include "scenarios/transfer/difference.h"
 
 namespace headway::scenarios {
 
 /// What it costs to take a running job from one plan to another, with healthy links.
 ///
-/// Live: state (weights, optimizer) streams to its new owners behind the running iteration under `background_share` of
+/// Live: state (weights, optimizer) streams to its new owners behind the running iteration under `kBackgroundShare` of
 /// the links; at the boundary only gradients follow, communicators and programs of the new plan are taken into use.
 /// Restart: save, relaunch, load under the new plan.
 struct SwitchCosts {
@@ -23,8 +27,36 @@ struct SwitchCosts {
     bool operator==(const SwitchCosts&) const = default;
 };
 
+/// Share of the links that a live switch takes beside the running job.
+constexpr double kBackgroundShare = 0.5;
+
 /// Zero for equal plans. A change of micro-batch shares alone moves nothing. Throws std::invalid_argument for plans
 /// that do not fit job and cluster (plan_check.h).
 SwitchCosts switch_costs(const Job& job, const Cluster& cluster, const Plan& from, const Plan& to);
+
+/// The same for many candidates of one plan: what depends on the job, the cluster and the plan at hand is computed
+/// once. Keeps references to job and cluster.
+class SwitchEstimate {
+  public:
+    /// Throws std::invalid_argument for a plan that does not fit.
+    SwitchEstimate(const Job& job, const Cluster& cluster, const Plan& from);
+    SwitchEstimate(const SwitchEstimate&) = delete;
+    SwitchEstimate& operator=(const SwitchEstimate&) = delete;
+
+    /// switch_costs(job, cluster, from, to).
+    SwitchCosts to(const Plan& plan) const;
+
+  private:
+    struct Room;
+    Room room(const LinkLoads& loads, const Plan& to) const;
+
+    const Job& job_;
+    const Cluster& cluster_;
+    Plan from_;
+    LinkMap map_;
+    PlacedPlan placed_;
+    std::vector<StageMemory> memory_;  ///< [pipeline]
+    Duration save_;
+};
 
 }  // namespace headway::scenarios

@@ -1,0 +1,128 @@
+#include "scenarios/transfer/switch_costs.h"
+
+#include <algorithm>
+#include <cstddef>
+
+#include "scenarios/costs/checkpoint.h"
+#include "scenarios/language/plan_check.h"
+
+namespace headway::scenarios {
+
+namespace {
+
+// Communicators and programs of the new plan are made beside the running job, so that the boundary only takes them into
+// use. No published figure separates these parts (a re-split of micro-batches that reloads data takes about 2 s in
+// GREYHOUND's log, a whole change of a 70B layout under 2 s with DynaTrain); the four constants are assumed, from what
+// each step does.
+
+/// All ranks agree on the iteration to switch at, and swap programs: a small all-reduce.
+const Duration kSwapPrograms = Duration::milliseconds(2);
+/// Layers come or go: buffers of the ranks concerned are swapped, pointers of communicators registered anew.
+const Duration kSwapLayers = Duration::milliseconds(10);
+/// Other groups of ranks: connections of new communicators are opened in the background, the first collective on each
+/// is slow.
+const Duration kSwapCommunicators = Duration::milliseconds(100);
+/// Background: until the communicators of the new plan are there.
+const Duration kMakeCommunicators = Duration::seconds(2);
+
+bool moves_nothing(const Plan& from, const Plan& to) {
+    const Layout &a = from.layout, &b = to.layout;
+    return a.tensor == b.tensor && a.pipeline == b.pipeline && a.data == b.data && a.context == b.context &&
+           a.virtual_pipeline == b.virtual_pipeline && a.distributed_optimizer == b.distributed_optimizer &&
+           from.layers_of_cell == to.layers_of_cell && from.gpu_of_rank == to.gpu_of_rank;
+}
+
+/// Whether the ranks form other groups than before. Replicas that split the model differently reduce some layers in
+/// groups of their own.
+bool regroups(const Plan& from, const Plan& to) {
+    const Layout &a = from.layout, &b = to.layout;
+    if (a.tensor != b.tensor || a.pipeline != b.pipeline || a.data != b.data || a.context != b.context) return true;
+    if (from.gpu_of_rank != to.gpu_of_rank) return true;
+    return from.layers_of_cell != to.layers_of_cell && !(from.same_layers_everywhere() && to.same_layers_everywhere());
+}
+
+}  // namespace
+
+struct SwitchEstimate::Room {
+    std::int64_t extra = 0;
+    bool fits = true;
+};
+
+SwitchEstimate::SwitchEstimate(const Job& job, const Cluster& cluster, const Plan& from)
+    : job_(job),
+      cluster_(cluster),
+      from_((check_plan(job, cluster, from), from)),
+      map_(cluster),
+      placed_(job, map_, from_),
+      memory_(stage_memory(job, from_)),
+      save_(checkpoint_costs(job, cluster, from_).save) {}
+
+SwitchCosts SwitchEstimate::to(const Plan& plan) const {
+    SwitchCosts costs;
+    if (plan == from_) return costs;
+    check_plan(job_, cluster_, plan);
+    costs.restart_pause = save_ + checkpoint_costs(job_, cluster_, plan).restart;
+    costs.live_pause = kSwapPrograms;
+    if (moves_nothing(from_, plan)) return costs;
+
+    const PlacedPlan placed(job_, map_, plan);
+    LinkLoads loads(map_);
+    Difference(map_, placed_, placed, {}).walk(loads);
+    const double gradients = job_.stack.gradient_bytes / static_cast<double>(kStateOptimizerBytes);
+    const Load moved = loads.moved();
+    costs.moved = Bytes(moved.total());
+    costs.at_boundary = Bytes(static_cast<std::int64_t>(static_cast<double>(moved.optimizer) * gradients + 0.5));
+    costs.background = Duration::seconds(loads.seconds(1.0, 1.0) / kBackgroundShare);
+    costs.live_pause += kSwapLayers + Duration::seconds(loads.seconds(0.0, gradients));
+    if (regroups(from_, plan)) {
+        costs.background = std::max(costs.background, kMakeCommunicators);
+        costs.live_pause += kSwapCommunicators;
+    }
+    const Room needed = room(loads, plan);
+    costs.extra_memory = Bytes(needed.extra);
+    costs.fits_live = needed.fits;
+    return costs;
+}
+
+/// A rank that receives keeps all of its old plan meanwhile; at the boundary activations have gone when gradients come.
+SwitchEstimate::Room SwitchEstimate::room(const LinkLoads& loads, const Plan& to) const {
+    std::vector<int> rank_was(static_cast<std::size_t>(map_.gpus()), -1), rank_is(rank_was);
+    const auto fill = [](std::vector<int>& ranks, const Plan& plan) {
+        for (std::size_t rank = 0; rank < plan.gpu_of_rank.size(); ++rank)
+            ranks[static_cast<std::size_t>(plan.gpu_of_rank[rank])] = static_cast<int>(rank);
+    };
+    fill(rank_was, from_);
+    fill(rank_is, to);
+    const auto stage_of = [](const Plan& plan, int rank) {
+        return static_cast<std::size_t>(rank / plan.layout.ranks_per_worker() / plan.layout.data);
+    };
+    const std::vector<StageMemory> memory = stage_memory(job_, to);
+    const double gradients = job_.stack.gradient_bytes / static_cast<double>(kStateOptimizerBytes);
+    Room room;
+    for (const int gpu : loads.touched()) {
+        const Load in = loads.of_gpu(gpu).in();
+        if (in.total() == 0) continue;
+        const int was = rank_was[static_cast<std::size_t>(gpu)], is = rank_is[static_cast<std::size_t>(gpu)];
+        StageMemory old;
+        const StageMemory& next = memory[stage_of(to, is)];
+        old.reserve = next.reserve;
+        if (was >= 0) old = memory_[stage_of(from_, was)];
+        const auto gradient = static_cast<std::int64_t>(static_cast<double>(in.optimizer) * gradients);
+        const std::int64_t streaming = old.total().count() + in.total();
+        const std::int64_t boundary = streaming - old.activations.count() + gradient;
+        const std::int64_t most = std::max(streaming, boundary);
+        room.extra = std::max(room.extra, most - std::max(old.total().count(), next.total().count()));
+        room.fits = room.fits && most <= map_.node(map_.node_of(gpu)).gpu.memory.count();
+    }
+    return room;
+}
+
+SwitchCosts switch_costs(const Job& job, const Cluster& cluster, const Plan& from, const Plan& to) {
+    if (from == to) {
+        check_plan(job, cluster, from);
+        return {};
+    }
+    return SwitchEstimate(job, cluster, from).to(to);
+}
+
+}  // namespace headway::scenarios
