@@ -374,6 +374,18 @@ void fields(V& v, RunLength& r) {
 }
 
 template <class V>
+void fields(V& v, Sensors& s) {
+    v.field("time_noise", s.time_noise, share());
+    v.field("temperature_noise", s.temperature_noise, between(0, 100));
+    v.field("delay_intervals", s.delay_intervals, between(0, 100));
+}
+
+template <class V>
+void fields(V& v, Switching& s) {
+    v.field("time_factor", s.time_factor, between_above(0, 100));
+}
+
+template <class V>
 void fields(V& v, Scenario& s) {
     v.field("name", s.name);
     v.field("description", s.description);
@@ -387,6 +399,8 @@ void fields(V& v, Scenario& s) {
     v.field("run", s.run);
     v.field("decision_interval", s.decision_interval, between(1, 1'000'000));
     v.field("telemetry_period", s.telemetry_period, positive());
+    v.field("sensors", s.sensors);
+    v.field("switching", s.switching);
 }
 
 }  // namespace headway::scenarios
