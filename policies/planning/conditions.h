@@ -1,0 +1,37 @@
+#pragma once
+
+#include "policies/observation.h"
+#include "policies/planning/gpu_paces.h"
+#include "policies/planning/link_states.h"
+#include "scenarios/costs/iteration_costs.h"
+#include "scenarios/language/cluster.h"
+#include "scenarios/timing/step_times.h"
+
+namespace headway::policies {
+
+/// What an observation says about the state of GPUs and links, as the evaluator of iterations takes it. Rests on
+/// compute times, clocks and bus bandwidths alone, and on what was seen earlier in the episode.
+class ConditionsEstimator {
+  public:
+    /// `cluster` outlives it.
+    explicit ConditionsEstimator(const scenarios::Cluster& cluster);
+
+    void start_episode();
+    /// Takes in one observation; `costs` are those of its plan.
+    void update(const Observation& observation, const scenarios::IterationCosts& costs);
+
+    /// Every vector is empty where all it tells of is healthy.
+    const scenarios::Conditions& conditions() const { return conditions_; }
+    /// Grows when conditions() changes, which noise alone does not do.
+    int version() const { return version_; }
+    /// Deviation of one interval's measurement of a rank, relative.
+    double noise() const { return paces_.noise(); }
+
+  private:
+    LinkStates links_;
+    GpuPaces paces_;
+    scenarios::Conditions conditions_;
+    int version_ = 0;
+};
+
+}  // namespace headway::policies

@@ -1,0 +1,190 @@
+#include "policies/planning/gpu_paces.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace headway::policies {
+
+namespace {
+
+using scenarios::Duration;
+using scenarios::GpuPace;
+using scenarios::Work;
+
+constexpr double kLeastNoise = 0.0015;
+constexpr double kMostFirstNoise = 0.03;    ///< ranks differ for good reasons too
+constexpr double kDifference = 0.01;        ///< of paces, not worth telling
+constexpr double kClockDifference = 0.015;  ///< about one step
+constexpr double kMadToDeviation = 1.4826;
+constexpr double kMuchSlower = 0.1;
+
+double median_of(std::vector<double>& values) {
+    const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
+    std::nth_element(values.begin(), middle, values.end());
+    return *middle;
+}
+
+/// What a rank of a worker computes in an iteration with its GPU healthy.
+Work work_of_rank(const scenarios::IterationCosts& costs, const scenarios::Plan& plan, int type, int replica,
+                  int stage) {
+    const scenarios::Layout& layout = plan.layout;
+    Work once, work;
+    for (int chunk = 0; chunk < layout.virtual_pipeline; ++chunk) {
+        const auto& cell = costs.virtual_stages.at(static_cast<std::size_t>(type))
+                               .at(static_cast<std::size_t>(chunk * layout.pipeline + stage));
+        work += (cell.forward + cell.backward) * plan.micro_batches_of_replica[static_cast<std::size_t>(replica)];
+    }
+    work += costs.stages[static_cast<std::size_t>(stage)].optimizer;
+    return work;
+}
+
+}  // namespace
+
+GpuPaces::GpuPaces(const scenarios::Cluster& cluster) {
+    int types = 0;
+    for (int node = 0; node < cluster.nodes(); ++node) {
+        const int type = scenarios::gpu_type_index(cluster, cluster.first_gpu(node));
+        types = std::max(types, type + 1);
+        for (int slot = 0; slot < cluster.node(node).gpus; ++slot) {
+            type_of_gpu_.push_back(type);
+            node_of_gpu_.push_back(node);
+        }
+    }
+    best_clock_.resize(static_cast<std::size_t>(types));
+    start_episode();
+}
+
+void GpuPaces::start_episode() {
+    const std::size_t gpus = type_of_gpu_.size();
+    paces_.assign(gpus, GpuPace());
+    slow_.assign(gpus, SteadyValue());
+    clock_.assign(gpus, 1.0);
+    was_unavailable_.assign(gpus, 0);
+    std::fill(best_clock_.begin(), best_clock_.end(), 0.0);
+    last_slow_.clear();
+    plan_ = scenarios::Plan();
+    has_baseline_ = false;
+    baseline_ = noise_ = 0.0;
+    judged_ = 0;
+}
+
+/// Another machine stands where one was lost.
+void GpuPaces::forget_replaced(const Observation& observation) {
+    std::vector<char> now(was_unavailable_.size(), 0);
+    for (const int gpu : observation.unavailable_gpus) now[static_cast<std::size_t>(gpu)] = 1;
+    for (std::size_t gpu = 0; gpu < now.size(); ++gpu) {
+        if (!was_unavailable_[gpu] || now[gpu]) continue;
+        slow_[gpu] = SteadyValue();
+        paces_[gpu] = GpuPace();
+        clock_[gpu] = 1.0;
+    }
+    was_unavailable_ = std::move(now);
+}
+
+void GpuPaces::read_ranks(const Observation& observation, const scenarios::IterationCosts& costs) {
+    const scenarios::Plan& plan = observation.plan;
+    const scenarios::Layout& layout = plan.layout;
+    ranks_.assign(observation.ranks.size(), Rank());
+    for (int stage = 0; stage < layout.pipeline; ++stage)
+        for (int replica = 0; replica < layout.data; ++replica) {
+            int type = -1;
+            Work work;
+            for (int member = 0; member < layout.ranks_per_worker(); ++member) {
+                const auto r =
+                    static_cast<std::size_t>(plan.rank(member % layout.tensor, member / layout.tensor, replica, stage));
+                const RankMeasurement& measured = observation.ranks[r].measured;
+                Rank& rank = ranks_[r];
+                rank.gpu = plan.gpu_of_rank[r];
+                const auto gpu = static_cast<std::size_t>(rank.gpu);
+                if (type_of_gpu_[gpu] != type) work = work_of_rank(costs, plan, type_of_gpu_[gpu], replica, stage);
+                type = type_of_gpu_[gpu];
+                rank.work = work;
+                double& best = best_clock_[static_cast<std::size_t>(type)];
+                best = std::max(best, measured.sm_clock_mhz);
+                rank.measured = measured.compute > Duration() && work.total() > Duration();
+                if (rank.measured) rank.slow = std::log(measured.compute / work.total());
+            }
+        }
+}
+
+void GpuPaces::judge_noise(bool same_plan) {
+    scratch_.clear();
+    for (const Rank& rank : ranks_)
+        if (rank.measured) scratch_.push_back(rank.slow);
+    const double median = median_of(scratch_);
+    if (!has_baseline_ || median < baseline_) {
+        baseline_ += (median - baseline_) * (has_baseline_ ? 0.25 : 1.0);
+        has_baseline_ = true;
+    }
+    double deviation = 0.0;
+    scratch_.clear();
+    if (same_plan && last_slow_.size() == ranks_.size()) {
+        for (std::size_t r = 0; r < ranks_.size(); ++r)
+            if (ranks_[r].measured) scratch_.push_back(std::abs(ranks_[r].slow - last_slow_[r]));
+        deviation = kMadToDeviation * median_of(scratch_) / std::sqrt(2.0);
+        noise_ = judged_ == 0 ? deviation : noise_ + 0.3 * (deviation - noise_);
+        ++judged_;
+    } else if (judged_ == 0) {
+        for (const Rank& rank : ranks_)
+            if (rank.measured) scratch_.push_back(std::abs(rank.slow - median));
+        noise_ = std::min(kMostFirstNoise, kMadToDeviation * median_of(scratch_));
+    }
+    noise_ = std::max(noise_, kLeastNoise);
+    last_slow_.clear();
+    for (const Rank& rank : ranks_) last_slow_.push_back(rank.slow);
+}
+
+GpuPace GpuPaces::pace_of(const Rank& rank, double slow, double clock, double fabric) const {
+    if (slow == 0.0) return GpuPace();
+    const Work& work = rank.work;
+    const double measured = work.total().s() * std::exp(slow);
+    const double others = work.fixed.s() + work.communication.s() / fabric;
+    const double own = std::max(measured - others, 0.1 * measured);
+    const double share = (work.compute.s() / clock + work.memory.s()) / own;
+    GpuPace pace;
+    pace.compute = clock * share;
+    pace.memory = share;
+    return pace;
+}
+
+bool GpuPaces::update(const Observation& observation, const scenarios::IterationCosts& costs,
+                      const std::vector<double>& fabric) {
+    forget_replaced(observation);
+    if (observation.ranks.empty() || observation.iteration <= Duration()) return false;
+    read_ranks(observation, costs);
+    if (std::none_of(ranks_.begin(), ranks_.end(), [](const Rank& rank) { return rank.measured; })) return false;
+    const bool same_plan = plan_ == observation.plan;
+    if (!same_plan) plan_ = observation.plan;
+    judge_noise(same_plan);
+
+    // Beside a much slower member of its worker a GPU looks faster than it is: it shares the slow one's fixed costs.
+    const auto members = static_cast<std::size_t>(plan_.layout.ranks_per_worker());
+    bool changed = !same_plan;
+    for (std::size_t first = 0; first < ranks_.size(); first += members) {
+        double slowest = -1e9;
+        for (std::size_t r = first; r < first + members; ++r) slowest = std::max(slowest, ranks_[r].slow - baseline_);
+        for (std::size_t r = first; r < first + members; ++r) {
+            const Rank& rank = ranks_[r];
+            if (!rank.measured) continue;
+            const auto gpu = static_cast<std::size_t>(rank.gpu);
+            double slow = rank.slow - baseline_;
+            if (slowest - slow > kMuchSlower) slow = std::max(slow, 0.0);
+            bool moved = slow_[gpu].update(slow, noise_, kDifference);
+            const double best = best_clock_[static_cast<std::size_t>(type_of_gpu_[gpu])];
+            const double mhz = observation.ranks[r].measured.sm_clock_mhz;
+            double clock = best > 0.0 && mhz > 0.0 ? mhz / best : 1.0;
+            if (clock > 1.0 - kClockDifference) clock = 1.0;
+            if (std::abs(clock - clock_[gpu]) > kClockDifference) {
+                clock_[gpu] = clock;
+                moved = moved || slow_[gpu].published() != 0.0;
+            }
+            if (!moved && same_plan) continue;
+            const double inside = fabric.empty() ? 1.0 : fabric[static_cast<std::size_t>(node_of_gpu_[gpu])];
+            paces_[gpu] = pace_of(rank, slow_[gpu].published(), clock_[gpu], inside);
+            changed = changed || moved;
+        }
+    }
+    return changed;
+}
+
+}  // namespace headway::policies

@@ -1,0 +1,63 @@
+#pragma once
+
+#include <vector>
+
+#include "policies/observation.h"
+#include "policies/planning/steady_value.h"
+#include "scenarios/costs/iteration_costs.h"
+#include "scenarios/language/cluster.h"
+
+namespace headway::policies {
+
+/// How fast every GPU is, from the compute times of a job's ranks.
+///
+/// A rank's time over what costs say is how much slower its GPU is. What a clock below the best one seen of its type
+/// explains, slows arithmetic only; the rest slows arithmetic and memory alike (a neighbour on the GPU). What all ranks
+/// have in common is the cost model's error or a slowdown of everything, in which there is nothing to rebalance: the
+/// median rank counts as healthy, unless a faster median was seen before. Noise is judged by how much ranks differ from
+/// one interval to the next (sensors, jitter, uneven sequences), and differences within noise are none.
+class GpuPaces {
+  public:
+    explicit GpuPaces(const scenarios::Cluster& cluster);
+
+    void start_episode();
+    /// `fabric` [nodes]: bandwidth inside each node over nominal; empty: all 1. Returns whether a pace changed by more
+    /// than noise.
+    bool update(const Observation& observation, const scenarios::IterationCosts& costs,
+                const std::vector<double>& fabric);
+
+    /// [GPUs] 1 for those never seen; fabrics are left at 1. Those that the job does not use stay as they were last.
+    const std::vector<scenarios::GpuPace>& paces() const { return paces_; }
+    int node_of(int gpu) const { return node_of_gpu_[static_cast<std::size_t>(gpu)]; }
+    /// Deviation of one measurement, relative.
+    double noise() const { return noise_; }
+
+  private:
+    struct Rank {
+        int gpu = 0;
+        scenarios::Work work;  ///< expected, an iteration
+        double slow = 0.0;     ///< log of measured over expected; 0 where nothing was measured
+        bool measured = false;
+    };
+    void read_ranks(const Observation& observation, const scenarios::IterationCosts& costs);
+    void judge_noise(bool same_plan);
+    void forget_replaced(const Observation& observation);
+    scenarios::GpuPace pace_of(const Rank& rank, double slow, double clock, double fabric) const;
+
+    std::vector<int> type_of_gpu_, node_of_gpu_;
+    std::vector<scenarios::GpuPace> paces_;
+    std::vector<SteadyValue> slow_;      ///< [GPUs]
+    std::vector<double> last_slow_;      ///< [ranks] of the update before
+    std::vector<double> clock_;          ///< [GPUs] as last used
+    std::vector<double> best_clock_;     ///< [types]
+    std::vector<char> was_unavailable_;  ///< [GPUs]
+    std::vector<Rank> ranks_;
+    std::vector<double> scratch_;
+    scenarios::Plan plan_;
+    bool has_baseline_ = false;
+    double baseline_ = 0.0;  ///< log of what all ranks take over what costs say
+    double noise_ = 0.0;
+    int judged_ = 0;
+};
+
+}  // namespace headway::policies
