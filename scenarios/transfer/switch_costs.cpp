@@ -55,9 +55,10 @@ SwitchEstimate::SwitchEstimate(const Job& job, const Cluster& cluster, const Pla
       map_(cluster),
       placed_(job, map_, from_),
       memory_(stage_memory(job, from_)),
-      save_(checkpoint_costs(job, cluster, from_).save) {}
+      save_(checkpoint_costs(job, cluster, from_).save),
+      loads_(map_) {}
 
-SwitchCosts SwitchEstimate::to(const Plan& plan) const {
+SwitchCosts SwitchEstimate::to(const Plan& plan) {
     SwitchCosts costs;
     if (plan == from_) return costs;
     check_plan(job_, cluster_, plan);
@@ -66,47 +67,37 @@ SwitchCosts SwitchEstimate::to(const Plan& plan) const {
     if (moves_nothing(from_, plan)) return costs;
 
     const PlacedPlan placed(job_, map_, plan);
-    LinkLoads loads(map_);
-    Difference(map_, placed_, placed, {}).walk(loads);
+    loads_.clear();
+    Difference(map_, placed_, placed, {}).walk(loads_);
     const double gradients = job_.stack.gradient_bytes / static_cast<double>(kStateOptimizerBytes);
-    const Load moved = loads.moved();
+    const Load moved = loads_.moved();
     costs.moved = Bytes(moved.total());
     costs.at_boundary = Bytes(static_cast<std::int64_t>(static_cast<double>(moved.optimizer) * gradients + 0.5));
-    costs.background = Duration::seconds(loads.seconds(1.0, 1.0) / kBackgroundShare);
-    costs.live_pause += kSwapLayers + Duration::seconds(loads.seconds(0.0, gradients));
+    costs.background = Duration::seconds(loads_.seconds(1.0, 1.0) / kBackgroundShare);
+    costs.live_pause += kSwapLayers + Duration::seconds(loads_.seconds(0.0, gradients));
     if (regroups(from_, plan)) {
         costs.background = std::max(costs.background, kMakeCommunicators);
         costs.live_pause += kSwapCommunicators;
     }
-    const Room needed = room(loads, plan);
+    const Room needed = room(placed);
     costs.extra_memory = Bytes(needed.extra);
     costs.fits_live = needed.fits;
     return costs;
 }
 
 /// A rank that receives keeps all of its old plan meanwhile; at the boundary activations have gone when gradients come.
-SwitchEstimate::Room SwitchEstimate::room(const LinkLoads& loads, const Plan& to) const {
-    std::vector<int> rank_was(static_cast<std::size_t>(map_.gpus()), -1), rank_is(rank_was);
-    const auto fill = [](std::vector<int>& ranks, const Plan& plan) {
-        for (std::size_t rank = 0; rank < plan.gpu_of_rank.size(); ++rank)
-            ranks[static_cast<std::size_t>(plan.gpu_of_rank[rank])] = static_cast<int>(rank);
-    };
-    fill(rank_was, from_);
-    fill(rank_is, to);
-    const auto stage_of = [](const Plan& plan, int rank) {
-        return static_cast<std::size_t>(rank / plan.layout.ranks_per_worker() / plan.layout.data);
-    };
-    const std::vector<StageMemory> memory = stage_memory(job_, to);
+SwitchEstimate::Room SwitchEstimate::room(const PlacedPlan& to) const {
+    const std::vector<StageMemory> memory = stage_memory(job_, to.plan());
     const double gradients = job_.stack.gradient_bytes / static_cast<double>(kStateOptimizerBytes);
     Room room;
-    for (const int gpu : loads.touched()) {
-        const Load in = loads.of_gpu(gpu).in();
+    for (const int gpu : loads_.touched()) {
+        const Load in = loads_.of_gpu(gpu).in();
         if (in.total() == 0) continue;
-        const int was = rank_was[static_cast<std::size_t>(gpu)], is = rank_is[static_cast<std::size_t>(gpu)];
+        const int was = placed_.rank_of(gpu), is = to.rank_of(gpu);
         StageMemory old;
-        const StageMemory& next = memory[stage_of(to, is)];
+        const StageMemory& next = memory[static_cast<std::size_t>(to.stage_of_rank(is))];
         old.reserve = next.reserve;
-        if (was >= 0) old = memory_[stage_of(from_, was)];
+        if (was >= 0) old = memory_[static_cast<std::size_t>(placed_.stage_of_rank(was))];
         const auto gradient = static_cast<std::int64_t>(static_cast<double>(in.optimizer) * gradients);
         const std::int64_t streaming = old.total().count() + in.total();
         const std::int64_t boundary = streaming - old.activations.count() + gradient;

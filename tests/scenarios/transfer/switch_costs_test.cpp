@@ -169,7 +169,7 @@ TEST(SwitchCosts, OneEstimateServesManyCandidates) {
     const Cluster cluster = tiny_cluster(4, 2);
     const std::vector<Layout> layouts = all_layouts(8);
     const Plan from = shaken(job, layout_of(2, 2, 2), 8, true, random);
-    const SwitchEstimate estimate(job, cluster, from);
+    SwitchEstimate estimate(job, cluster, from);
     for (const Layout& layout : layouts) {
         const Plan to = shaken(job, layout, 8, true, random);
         EXPECT_EQ(estimate.to(to), switch_costs(job, cluster, from, to)) << text_of(to);
