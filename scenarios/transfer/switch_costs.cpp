@@ -12,7 +12,7 @@ namespace {
 
 // Communicators and programs of the new plan are made beside the running job, so that the boundary only takes them into
 // use. No published figure separates these parts (a re-split of micro-batches that reloads data takes about 2 s in
-// GREYHOUND's log, a whole change of a 70B layout under 2 s with DynaTrain); the four constants are assumed, from what
+// GREYHOUND's log, a whole change of a 70B layout under 2 s with DynaTrain); the constants are assumed, from what
 // each step does.
 
 /// All ranks agree on the iteration to switch at, and swap programs: a small all-reduce.
@@ -24,6 +24,8 @@ const Duration kSwapLayers = Duration::milliseconds(10);
 const Duration kSwapCommunicators = Duration::milliseconds(100);
 /// Background: until the communicators of the new plan are there.
 const Duration kMakeCommunicators = Duration::seconds(2);
+/// Background: until processes have started on GPUs that the old plan leaves idle.
+const Duration kStartRanks = Duration::seconds(30);
 
 bool moves_nothing(const Plan& from, const Plan& to) {
     const Layout &a = from.layout, &b = to.layout;
@@ -78,6 +80,9 @@ SwitchCosts SwitchEstimate::to(const Plan& plan) {
     if (regroups(from_, plan)) {
         costs.background = std::max(costs.background, kMakeCommunicators);
         costs.live_pause += kSwapCommunicators;
+        if (std::any_of(plan.gpu_of_rank.begin(), plan.gpu_of_rank.end(),
+                        [&](int gpu) { return placed_.rank_of(gpu) < 0; }))
+            costs.background = std::max(costs.background, kStartRanks);
     }
     const Room needed = room(placed);
     costs.extra_memory = Bytes(needed.extra);
