@@ -18,6 +18,7 @@ Examples:
   headway replay scenarios/quickstart.yaml --seeds 8
   headway replay scenarios/quickstart.yaml --out a.run.jsonl --trace a.trace.json
   headway check my-scenario.yaml
+  headway plan scenarios/gpt3-175b-1024.yaml --top 5
   headway list gpus
   headway validate my-cluster.yaml
   headway compare a.run.jsonl b.run.jsonl
@@ -46,6 +47,19 @@ each pipeline stage needs as comments. What it prints is a scenario itself, with
 
 Example:
   headway check scenarios/quickstart.yaml --set strategy.tensor=4
+)";
+
+constexpr const char* kPlanFooter = R"(
+Searches layouts of the scenario's job on its cluster and prints the best, fastest first. A strategy with wildcards
+(tensor: auto) is searched in these; one without in tensor, pipeline, data, context, virtual_pipeline, schedule and
+recompute. Everything else stays as the scenario says. Disturbances count only with --at: the cluster is then as they
+leave it at that time of the run, clocks settled, lost parts gone.
+
+Examples:
+  headway plan scenarios/gpt3-175b-1024.yaml
+  headway plan scenarios/mixed-a100-h800.yaml --top 3 --json
+  headway plan scenarios/quickstart.yaml --set strategy.tensor=auto --set strategy.pipeline=auto --set strategy.data=auto
+  headway plan scenarios/quickstart.yaml --at "31 min"
 )";
 
 constexpr const char* kListFooter = R"(
@@ -177,6 +191,19 @@ Command parse_arguments(int argc, const char* const* argv, const std::string& ve
     add_sets(*check_command, sets);
     add_catalogue(*check_command, check);
 
+    PlanArguments plan;
+    CLI::App* plan_command = app.add_subcommand("plan", "Search the best layouts of a job on a cluster");
+    plan_command->footer(kPlanFooter);
+    plan_command->add_option("scenario", plan.scenario, "Scenario file")->type_name("FILE")->required();
+    plan_command->add_option("--top", plan.top, "Plans to print")
+        ->type_name("N")
+        ->check(CLI::Range(1, 1000))
+        ->capture_default_str();
+    plan_command->add_option("--at", plan.at, "Plan for the cluster as disturbances leave it then")->type_name("TIME");
+    plan_command->add_flag("--json", plan.json, "One JSON object instead of the table");
+    add_sets(*plan_command, sets);
+    add_catalogue(*plan_command, plan);
+
     ListArguments list;
     CLI::App* list_command = app.add_subcommand("list", "List what scenarios can name");
     list_command->footer(kListFooter);
@@ -228,7 +255,7 @@ Command parse_arguments(int argc, const char* const* argv, const std::string& ve
         app.parse(argc, argv);
         std::vector<scenarios::Override> overrides;
         for (const std::string& text : sets) overrides.push_back(override_from(text));
-        replay.overrides = check.overrides = overrides;
+        replay.overrides = check.overrides = plan.overrides = overrides;
         replay.level = scenarios::record_level(level);
     } catch (const CLI::Success& wanted) {  // --help, --version
         return Finished{app.exit(wanted, std::cout, std::cerr) == 0 ? kSucceeded : kBadInput};
@@ -248,6 +275,7 @@ Command parse_arguments(int argc, const char* const* argv, const std::string& ve
     }
     if (replay_command->parsed()) return replay;
     if (check_command->parsed()) return check;
+    if (plan_command->parsed()) return plan;
     if (list_command->parsed()) return list;
     if (validate_command->parsed()) return validate;
     if (compare_command->parsed()) return compare;

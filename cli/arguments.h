@@ -38,6 +38,14 @@ struct CheckArguments : CatalogueArguments {
     std::vector<scenarios::Override> overrides;
 };
 
+struct PlanArguments : CatalogueArguments {
+    std::filesystem::path scenario;
+    std::vector<scenarios::Override> overrides;
+    int top = 10;                   ///< plans to print
+    std::optional<std::string> at;  ///< plan for the cluster as it is then; absent: everything healthy
+    bool json = false;
+};
+
 struct ListArguments : CatalogueArguments {
     std::string kind;
     bool json = false;
@@ -66,7 +74,7 @@ struct Finished {
     int exit_code = 0;
 };
 
-using Command = std::variant<Finished, ReplayArguments, CheckArguments, ListArguments, ValidateArguments,
+using Command = std::variant<Finished, ReplayArguments, CheckArguments, PlanArguments, ListArguments, ValidateArguments,
                              CompareArguments, ExportArguments>;
 
 Command parse_arguments(int argc, const char* const* argv, const std::string& version);

@@ -3,15 +3,17 @@
 #include "cli/exit_codes.h"
 #include "cli/scenario_check.h"
 #include "cli/standard_output.h"
+#include "cli/wildcards.h"
 #include "scenarios/language/read.h"
 
 namespace headway::cli {
 
 int check(const CheckArguments& arguments) {
     scenarios::KeyPlaces places;
-    const scenarios::Scenario scenario =
+    scenarios::Scenario scenario =
         scenarios::read_scenario(arguments.scenario, chosen_catalogue(arguments), arguments.overrides, &places);
     expect_policy(scenario.policy, places);
+    if (!resolve_wildcards(scenario, places)) return kInterrupted;
     const scenarios::Plan plan = plan_that_fits(scenario, places);
     std::string text = "# " + scenarios::describe(plan.layout) + " on " + std::to_string(plan.layout.world_size()) +
                        " GPUs; memory of the fullest rank of each stage:\n";

@@ -11,6 +11,7 @@ namespace headway::cli {
 
 int replay(const ReplayArguments& arguments, const std::string& version);
 int check(const CheckArguments& arguments);
+int plan(const PlanArguments& arguments);
 int list(const ListArguments& arguments);
 int validate(const ValidateArguments& arguments);
 int compare(const CompareArguments& arguments);

@@ -12,6 +12,7 @@
 #include "cli/scenario_check.h"
 #include "cli/simulated_run.h"
 #include "cli/standard_output.h"
+#include "cli/wildcards.h"
 #include "cli/worker_processes.h"
 #include "scenarios/language/config_error.h"
 #include "scenarios/record/exports.h"
@@ -28,9 +29,10 @@ struct PreparedRun {
     scenarios::Plan plan;
 };
 
-/// Reads and checks everything, so that a run that starts has no mistakes left in its input.
-PreparedRun prepare(const ReplayArguments& arguments, const scenarios::Catalogue& catalogue,
-                    std::optional<std::uint64_t> seed) {
+/// Reads and checks everything, so that a run that starts has no mistakes left in its input. Wildcards of the strategy
+/// get the values that they have in `like`, or are searched. Nothing when Ctrl-C ended that.
+std::optional<PreparedRun> prepare(const ReplayArguments& arguments, const scenarios::Catalogue& catalogue,
+                                   std::optional<std::uint64_t> seed, const PreparedRun* like = nullptr) {
     std::vector<scenarios::Override> overrides = arguments.overrides;
     if (arguments.policy) {
         scenarios::KeyPlaces option;
@@ -47,6 +49,12 @@ PreparedRun prepare(const ReplayArguments& arguments, const scenarios::Catalogue
         prepared.scenario.run.iterations = *arguments.iterations;
     }
     expect_policy(prepared.scenario.policy, places);
+    if (like != nullptr) {
+        prepared.scenario.strategy = like->scenario.strategy;
+        prepared.scenario.job.micro_batch = like->scenario.job.micro_batch;
+    } else if (!resolve_wildcards(prepared.scenario, places)) {
+        return std::nullopt;
+    }
     prepared.plan = plan_that_fits(prepared.scenario, places);
     return prepared;
 }
@@ -86,10 +94,11 @@ int replay_once(const ReplayArguments& arguments, const PreparedRun& prepared, c
     return complete ? kSucceeded : kInterrupted;
 }
 
-int replay_seeds(const ReplayArguments& arguments, const scenarios::Catalogue& catalogue, std::uint64_t first_seed) {
+int replay_seeds(const ReplayArguments& arguments, const scenarios::Catalogue& catalogue, const PreparedRun& first) {
+    const std::uint64_t first_seed = first.scenario.seed;
     std::vector<PreparedRun> runs;
     for (int index = 0; index < arguments.seeds; ++index) {
-        runs.push_back(prepare(arguments, catalogue, first_seed + static_cast<std::uint64_t>(index)));
+        runs.push_back(*prepare(arguments, catalogue, first_seed + static_cast<std::uint64_t>(index), &first));
     }
     catch_interrupts();
     const auto run = [&](std::size_t index) {
@@ -115,7 +124,8 @@ int replay_seeds(const ReplayArguments& arguments, const scenarios::Catalogue& c
 
 int replay(const ReplayArguments& arguments, const std::string& version) {
     const scenarios::Catalogue catalogue = chosen_catalogue(arguments);
-    const PreparedRun prepared = prepare(arguments, catalogue, arguments.seed);
+    const std::optional<PreparedRun> prepared = prepare(arguments, catalogue, arguments.seed);
+    if (!prepared) return kInterrupted;
     if (arguments.out) {
         expect_writable("--out", *arguments.out, arguments.force);
         expect_record_or_nothing(*arguments.out);
@@ -128,8 +138,8 @@ int replay(const ReplayArguments& arguments, const std::string& version) {
         if (arguments.out && std::filesystem::absolute(*arguments.out) == std::filesystem::absolute(*arguments.trace))
             throw scenarios::ConfigError("--trace " + std::string(*arguments.trace) + ": is the file of --out too");
     }
-    if (arguments.seeds > 1) return replay_seeds(arguments, catalogue, prepared.scenario.seed);
-    return replay_once(arguments, prepared, version);
+    if (arguments.seeds > 1) return replay_seeds(arguments, catalogue, *prepared);
+    return replay_once(arguments, *prepared, version);
 }
 
 }  // namespace headway::cli

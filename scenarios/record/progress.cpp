@@ -104,4 +104,26 @@ void ProgressBar::wipe() {
     drawn_ = false;
 }
 
+ProgressLine::ProgressLine(std::FILE* stream)
+    : ProgressLine(stream, terminal_columns(stream), [] { return std::chrono::steady_clock::now(); }) {}
+
+ProgressLine::ProgressLine(std::FILE* stream, int columns, ProgressBar::Clock clock)
+    : stream_(stream), columns_(columns), clock_(std::move(clock)) {}
+
+ProgressLine::~ProgressLine() {
+    if (!drawn_) return;
+    std::fputs("\r\033[K", stream_);
+    std::fflush(stream_);
+}
+
+void ProgressLine::show(const std::string& text) {
+    if (columns_ == 0) return;
+    const auto now = clock_();
+    if (drawn_ && now - last_drawn_ < kRedrawPeriod) return;
+    last_drawn_ = now;
+    drawn_ = true;
+    std::fputs(("\r" + pad_right(text, static_cast<std::size_t>(std::max(columns_ - 1, 1)))).c_str(), stream_);
+    std::fflush(stream_);
+}
+
 }  // namespace headway::scenarios

@@ -44,4 +44,25 @@ class ProgressBar final : public RunSink {
     std::chrono::steady_clock::time_point last_drawn_{};
 };
 
+/// What a command is doing, where there is no run to tell it: one line of text on a terminal that changes in place, at
+/// most ten times a second, and is wiped at the end. Silent when `stream` is no terminal.
+class ProgressLine {
+  public:
+    explicit ProgressLine(std::FILE* stream = stderr);
+    /// For tests: draws although `stream` may be no terminal.
+    ProgressLine(std::FILE* stream, int columns, ProgressBar::Clock clock);
+    ~ProgressLine();
+    ProgressLine(const ProgressLine&) = delete;
+    ProgressLine& operator=(const ProgressLine&) = delete;
+
+    void show(const std::string& text);
+
+  private:
+    std::FILE* stream_;
+    int columns_ = 0;  ///< 0: silent
+    ProgressBar::Clock clock_;
+    bool drawn_ = false;
+    std::chrono::steady_clock::time_point last_drawn_{};
+};
+
 }  // namespace headway::scenarios

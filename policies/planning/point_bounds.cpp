@@ -1,0 +1,152 @@
+#include "policies/planning/point_bounds.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "policies/planning/iteration_bound.h"
+
+namespace headway::policies {
+
+namespace {
+
+using scenarios::Duration;
+using scenarios::WorkSeconds;
+
+/// Seconds become whole nanoseconds piece by piece in the costs, and layers are added up in another order there.
+constexpr double kRoundingAllowance = 1.0 - 1e-6;
+
+double paced_seconds(const WorkSeconds& work, const scenarios::GpuPace& pace) {
+    return work.compute / pace.compute + work.memory / pace.memory + work.fixed + work.communication / pace.fabric;
+}
+
+std::int64_t whole_ns(double seconds) {
+    return static_cast<std::int64_t>(std::floor(seconds * kRoundingAllowance * 1e9));
+}
+
+/// How a worker's groups lie when full nodes are used, in order.
+scenarios::GroupShape shape_in_nodes(int ranks, int stride, int used_on_node) {
+    scenarios::GroupShape shape;
+    shape.ranks_per_node = std::clamp(used_on_node / std::max(1, stride), 1, ranks);
+    shape.nodes = (ranks + shape.ranks_per_node - 1) / shape.ranks_per_node;
+    shape.groups_per_node = shape.nodes == 1 ? std::max(1, used_on_node / shape.ranks_per_node) : 1;
+    return shape;
+}
+
+}  // namespace
+
+PointBounds::PointBounds(const PlanningTask& task) : task_(task) {
+    classify();
+    const auto healthy = [](double factor) { return factor >= 1.0; };
+    const auto none = [](Duration delay) { return delay == Duration(); };
+    const scenarios::Conditions& now = task.conditions;
+    uniform_ = classes_.size() == 1 && classes_.front().pace == scenarios::GpuPace() &&
+               std::all_of(now.node_network.begin(), now.node_network.end(), healthy) &&
+               std::all_of(now.rack_uplink.begin(), now.rack_uplink.end(), healthy) &&
+               std::all_of(now.node_delay.begin(), now.node_delay.end(), none) &&
+               std::all_of(now.hop_delay.begin(), now.hop_delay.end(), none);
+}
+
+void PointBounds::classify() {
+    for (const int gpu : usable_gpus(task_)) {
+        const scenarios::Node& node = task_.cluster.node(task_.cluster.node_of(gpu));
+        const auto kind = std::find_if(kinds_.begin(), kinds_.end(),
+                                       [&](const scenarios::Node* known) { return known == &node || *known == node; });
+        GpuClass one{static_cast<std::size_t>(kind - kinds_.begin()), {}, 1};
+        if (kind == kinds_.end()) kinds_.push_back(&node);
+        if (!task_.conditions.gpus.empty()) one.pace = task_.conditions.gpus[static_cast<std::size_t>(gpu)];
+        // GPUs of one class mostly follow each other.
+        const auto found = std::find_if(classes_.rbegin(), classes_.rend(), [&](const GpuClass& known) {
+            return known.kind == one.kind && known.pace == one.pace;
+        });
+        if (found == classes_.rend()) {
+            classes_.push_back(one);
+        } else {
+            ++found->gpus;
+        }
+    }
+}
+
+const PointBounds::Units& PointBounds::units(const LayoutPoint& point) {
+    const scenarios::Layout& layout = point.layout;
+    const Key key(layout.tensor, layout.context, layout.recompute, point.micro_batch);
+    const auto found = units_.find(key);
+    if (found != units_.end()) return found->second;
+    const scenarios::Job job = job_of(task_, point);
+    Units& all = units_[key];
+    for (const scenarios::Node* node : kinds_) {
+        const int used = layout.tensor <= node->gpus ? node->gpus / layout.tensor * layout.tensor : node->gpus;
+        const scenarios::RankContext rank{job, layout, *node, shape_in_nodes(layout.tensor, 1, used),
+                                          shape_in_nodes(layout.context, layout.tensor, used)};
+        all.kinds.push_back(
+            {scenarios::layer_costs(rank), scenarios::embedding_costs(rank), scenarios::head_costs(rank)});
+    }
+    for (const GpuClass& gpus : classes_) {
+        const scenarios::LayerCosts& layer = all.kinds[gpus.kind].layer;
+        const double seconds = paced_seconds(layer.forward, gpus.pace) + paced_seconds(layer.backward(), gpus.pace);
+        all.speeds.emplace_back(1.0 / seconds / layout.ranks_per_worker(), gpus.gpus);
+    }
+    std::sort(all.speeds.rbegin(), all.speeds.rend());
+    return all;
+}
+
+const std::vector<int>& PointBounds::layers(int virtual_stages) {
+    if (!task_.strategy.layers_per_stage.empty()) return task_.strategy.layers_per_stage;
+    std::vector<int>& split = layers_[virtual_stages];
+    if (split.empty()) split = scenarios::even_layers(task_.job.model.layers, virtual_stages);
+    return split;
+}
+
+Duration PointBounds::even_bound(const LayoutPoint& point, const UnitCosts& unit) {
+    scenarios::Layout layout = point.layout;
+    layout.data = 1;
+    const std::vector<int>& split = layers(layout.virtual_stages());
+    const bool halves = layout.schedule == scenarios::Schedule::kZeroBubble;
+    const auto cells = static_cast<std::size_t>(layout.virtual_stages());
+    for (auto* values : {&times_.forward, &times_.backward, &times_.backward_input, &times_.backward_weight})
+        values->assign(cells, 0);
+    for (std::size_t k = 0; k < cells; ++k) {
+        const std::size_t stages = static_cast<std::size_t>(layout.pipeline);
+        const std::size_t cell = k % stages * static_cast<std::size_t>(layout.virtual_pipeline) + k / stages;
+        const double n = split[k], first = k == 0 ? 1.0 : 0.0, last = k + 1 == cells ? 1.0 : 0.0;
+        times_.forward[cell] = whole_ns(n * unit.layer.forward.total() + first * unit.embedding.forward.total() +
+                                        last * unit.head.forward.total());
+        const double input = n * (unit.layer.recompute.total() + unit.layer.backward_input.total()) +
+                             first * unit.embedding.backward_input.total() + last * unit.head.backward_input.total();
+        const double weight = n * unit.layer.backward_weight.total() + first * unit.embedding.backward_weight.total() +
+                              last * unit.head.backward_weight.total();
+        if (halves) {
+            times_.backward_input[cell] = whole_ns(input);
+            times_.backward_weight[cell] = whole_ns(weight);
+        } else {
+            times_.backward[cell] = whole_ns(input + weight);
+        }
+    }
+    int most = 0;
+    if (task_.strategy.micro_batches_per_replica.empty()) {
+        const int unit_size = layout.schedule == scenarios::Schedule::kInterleaved ? layout.pipeline : 1;
+        const int units = task_.job.global_batch / point.micro_batch / unit_size;
+        most = (units + point.layout.data - 1) / point.layout.data * unit_size;
+    } else {
+        most = *std::max_element(task_.strategy.micro_batches_per_replica.begin(),
+                                 task_.strategy.micro_batches_per_replica.end());
+    }
+    return iteration_lower_bound(layout, {&most, 1}, times_);
+}
+
+Duration PointBounds::speed_bound(const LayoutPoint& point, const Units& units) const {
+    double sum = 0.0;
+    int left = point.layout.world_size();
+    for (const auto& [speed, gpus] : units.speeds) {
+        sum += speed * std::min(left, gpus);
+        left -= std::min(left, gpus);
+    }
+    const double work = static_cast<double>(task_.job.global_batch / point.micro_batch) * task_.job.model.layers;
+    return Duration::nanoseconds(whole_ns(work / sum));
+}
+
+Duration PointBounds::operator()(const LayoutPoint& point) {
+    const Units& all = units(point);
+    return uniform_ ? even_bound(point, all.kinds.front()) : speed_bound(point, all);
+}
+
+}  // namespace headway::policies
