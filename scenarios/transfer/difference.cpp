@@ -34,11 +34,9 @@ std::vector<char> workers_that_stay(const Plan& from, const Plan& to) {
 }  // namespace
 
 Difference::Difference(const LinkMap& map, const PlacedPlan& from, const PlacedPlan& to, std::span<const int> lost)
-    : map_(map), from_(from), to_(to), rank_of_gpu_(static_cast<std::size_t>(map.gpus()), -1) {
-    const std::vector<int>& gpus = from.plan().gpu_of_rank;
-    for (std::size_t rank = 0; rank < gpus.size(); ++rank)
-        rank_of_gpu_[static_cast<std::size_t>(gpus[rank])] = static_cast<int>(rank);
-    for (const int gpu : lost) rank_of_gpu_[static_cast<std::size_t>(gpu)] = -1;
+    : map_(map), from_(from), to_(to) {
+    if (!lost.empty()) lost_.assign(static_cast<std::size_t>(map.gpus()), 0);
+    for (const int gpu : lost) lost_[static_cast<std::size_t>(gpu)] = 1;
     comparable_ = lost.empty() && equal_degrees(from.layout(), to.layout());
     if (comparable_) worker_stays_ = workers_that_stay(from.plan(), to.plan());
     folded_ = lost.empty() && from.layout().tensor == to.layout().tensor && from.tensor_groups_aligned() &&
@@ -111,6 +109,8 @@ void Difference::walk(LinkLoads& loads, std::vector<Move>* moves) {
 
 void Difference::walk_class(const BlockClass& blocks) {
     holders_known_ = false;
+    from_cuts_ = cuts_of(from_, blocks.kind);
+    to_cuts_ = cuts_of(to_, blocks.kind);
     const Layout& layout = to_.layout();
     for (int replica = 0; replica < layout.data; ++replica)
         for (int copy = 0; copy < blocks.to_copies; ++copy) {
@@ -136,12 +136,22 @@ bool Difference::held_by(const BlockClass& blocks, int replica, int stage) const
     return false;
 }
 
-Interval Difference::slice(const PlacedPlan& side, BlockKind kind, StateKind state, int tensor,
-                           std::int64_t shard) const {
-    const Interval whole{0, side.elements(kind)};
-    const Interval held = is_split(kind) ? part_of(whole, tensor, side.layout().tensor) : whole;
-    if (state == StateKind::kWeights || !side.layout().distributed_optimizer) return held;
-    return part_of(held, shard, side.shards());
+Difference::Cuts Difference::cuts_of(const PlacedPlan& side, BlockKind kind) {
+    Cuts cuts;
+    cuts.elements = side.elements(kind);
+    const std::int64_t tensor = is_split(kind) ? side.layout().tensor : 1;
+    cuts.column = (cuts.elements + tensor - 1) / tensor;
+    cuts.shards = side.layout().distributed_optimizer ? side.shards() : 1;
+    cuts.shard = (cuts.column + cuts.shards - 1) / cuts.shards;
+    return cuts;
+}
+
+/// Ownership::slice, with the block's cuts at hand.
+Interval Difference::slice(const Cuts& cuts, StateKind state, int tensor, std::int64_t shard) {
+    const Interval column = cuts.column_of(tensor);
+    if (state == StateKind::kWeights || cuts.shards == 1) return column;
+    const std::int64_t each = cuts.shard_of(column);
+    return {std::min(column.begin + shard * each, column.end), std::min(column.begin + (shard + 1) * each, column.end)};
 }
 
 /// What the GPU needs under the new plan less what it has; padding that the old plan lacks is made, not moved.
@@ -150,19 +160,19 @@ void Difference::receive(const BlockClass& blocks, int gpu, int tensor, std::int
     int tensor_was = 0;
     std::int64_t shard_was = 0;
     bool had = false;
-    if (const int rank = rank_of_gpu_[static_cast<std::size_t>(gpu)]; rank >= 0) {
+    if (const int rank = from_.rank_of(gpu); rank >= 0 && !is_lost(gpu)) {
         tensor_was = rank % layout.tensor;
-        const int context = rank / layout.tensor % layout.context;
-        const int replica = rank / layout.ranks_per_worker() % layout.data;
-        shard_was = std::int64_t{replica} * layout.context + context;
-        had = held_by(blocks, replica, rank / layout.ranks_per_worker() / layout.data);
+        const int replica = from_.replica_of_rank(rank);
+        shard_was = std::int64_t{replica} * layout.context + rank / layout.tensor % layout.context;
+        had = held_by(blocks, replica, from_.stage_of_rank(rank));
     }
-    const Interval exists{0, from_.elements(blocks.kind)};
+    const Interval exists{0, from_cuts_.elements};
+    const bool split = is_split(blocks.kind);
     for (const StateKind kind : {StateKind::kWeights, StateKind::kOptimizer}) {
-        const Interval needed = common_part(slice(to_, blocks.kind, kind, tensor, shard), exists);
+        const Interval needed = common_part(slice(to_cuts_, kind, split ? tensor : 0, shard), exists);
         if (needed.empty()) continue;
         const Interval has =
-            had ? common_part(slice(from_, blocks.kind, kind, tensor_was, shard_was), needed) : Interval{};
+            had ? common_part(slice(from_cuts_, kind, split ? tensor_was : 0, shard_was), needed) : Interval{};
         if (has.empty()) {
             need(blocks, gpu, kind, needed);
         } else {
@@ -174,22 +184,15 @@ void Difference::receive(const BlockClass& blocks, int gpu, int tensor, std::int
 
 /// Cuts what is needed where its senders change.
 void Difference::need(const BlockClass& blocks, int gpu, StateKind kind, Interval elements) {
-    const Layout& layout = from_.layout();
-    const bool sharded = kind == StateKind::kOptimizer && layout.distributed_optimizer;
-    const Interval whole{0, from_.elements(blocks.kind)};
+    const bool sharded = kind == StateKind::kOptimizer && from_cuts_.shards > 1;
     while (!elements.empty()) {
-        int tensor = 0;
-        Interval column = whole;
-        if (is_split(blocks.kind)) {
-            const std::int64_t each = (whole.size() + layout.tensor - 1) / layout.tensor;
-            tensor = static_cast<int>(elements.begin / each);
-            column = part_of(whole, tensor, layout.tensor);
-        }
+        const int tensor = static_cast<int>(elements.begin / from_cuts_.column);
+        const Interval column = from_cuts_.column_of(tensor);
         Interval part = common_part(column, elements);
         if (sharded) {
-            const std::int64_t each = (column.size() + from_.shards() - 1) / from_.shards();
+            const std::int64_t each = from_cuts_.shard_of(column);
             const std::int64_t shard = (part.begin - column.begin) / each;
-            part = common_part(part, part_of(column, shard, from_.shards()));
+            part.end = std::min(part.end, column.begin + (shard + 1) * each);
             send(blocks, nearest_of_shard(blocks, tensor, shard, gpu), gpu, kind, part);
         } else {
             send(blocks, nearest_holder(blocks, folded_ ? 0 : tensor, gpu), gpu, kind, part);
@@ -228,7 +231,7 @@ void Difference::find_holders(const BlockClass& blocks) {
             for (int context = 0; context < layout.context; ++context)
                 for (int tensor = 0; tensor < tensor_ranks; ++tensor) {
                     const int gpu = from_.gpu(tensor, context, replica, stage);
-                    if (rank_of_gpu_[static_cast<std::size_t>(gpu)] < 0) continue;
+                    if (is_lost(gpu)) continue;
                     const auto column = static_cast<std::size_t>(by_column ? tensor : 0);
                     const auto node = static_cast<std::size_t>(map_.node_of(gpu));
                     const auto rack = static_cast<std::size_t>(map_.rack_of(gpu));
@@ -299,7 +302,7 @@ int Difference::nearest_of_shard(const BlockClass& blocks, int column, std::int6
         const int stage = stage_of(from_, blocks, replica, copy);
         for (int tensor = first; tensor <= last; ++tensor) {
             const int sender = from_.gpu(tensor, context, replica, stage);
-            if (rank_of_gpu_[static_cast<std::size_t>(sender)] < 0) continue;
+            if (is_lost(sender)) continue;
             if (best == kFromCheckpoint) {
                 best = sender;
                 continue;

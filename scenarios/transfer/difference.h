@@ -1,5 +1,7 @@
 #pragma once
 
+#include <algorithm>
+#include <cstddef>
 #include <cstdint>
 #include <span>
 #include <vector>
@@ -41,6 +43,10 @@ class PlacedPlan {
     }
     std::int64_t elements(BlockKind kind) const { return elements_[static_cast<std::size_t>(kind)]; }
     std::int64_t shards() const { return shards_; }  ///< data x context
+    /// Rank of a GPU, or -1.
+    int rank_of(int gpu) const { return rank_of_gpu_[static_cast<std::size_t>(gpu)]; }
+    int replica_of_rank(int rank) const { return rank / layout().ranks_per_worker() % layout().data; }
+    int stage_of_rank(int rank) const { return rank / layout().ranks_per_worker() / layout().data; }
     /// Each tensor group occupies neighbouring GPUs of one node, in order, from a multiple of its size on.
     bool tensor_groups_aligned() const { return aligned_; }
 
@@ -53,6 +59,7 @@ class PlacedPlan {
     std::int64_t shards_ = 1;
     std::vector<int> stage_of_layer_;  ///< [layers], or [data * layers]
     std::vector<std::int64_t> elements_;
+    std::vector<int> rank_of_gpu_;
 };
 
 /// Finds the moves from one plan to another: every element that a GPU lacks once, from the nearest GPU that has it
@@ -78,6 +85,20 @@ class Difference {
         int to_copies = 1;
         int count() const { return layers.empty() ? 1 : static_cast<int>(layers.size()); }
     };
+    /// How a plan cuts a block: `tensor` columns, each in `shards`. Divisions are done once a class.
+    struct Cuts {
+        std::int64_t elements = 0;
+        std::int64_t column = 0;  ///< of the first column; the last may be shorter
+        std::int64_t shards = 1;  ///< of optimizer state
+        std::int64_t shard = 0;   ///< of a column of full length
+
+        Interval column_of(std::int64_t tensor) const {
+            return {std::min(tensor * column, elements), std::min((tensor + 1) * column, elements)};
+        }
+        std::int64_t shard_of(const Interval& of) const {
+            return of.size() == column ? shard : (of.size() + shards - 1) / shards;
+        }
+    };
     struct Holder {
         int gpu = 0;
         int next_on_node = -1;
@@ -98,18 +119,20 @@ class Difference {
     void send(const BlockClass& blocks, int from, int gpu, StateKind kind, const Interval& elements);
     int stage_of(const PlacedPlan& side, const BlockClass& blocks, int replica, int copy) const;
     bool held_by(const BlockClass& blocks, int replica, int stage) const;  ///< under the old plan
-    Interval slice(const PlacedPlan& side, BlockKind kind, StateKind state, int tensor, std::int64_t shard) const;
+    static Cuts cuts_of(const PlacedPlan& side, BlockKind kind);
+    static Interval slice(const Cuts& cuts, StateKind state, int tensor, std::int64_t shard);
     void find_holders(const BlockClass& blocks);
     int nearest_holder(const BlockClass& blocks, int column, int gpu);
     int choose_holder(std::size_t column, int gpu);
     int nearest_of_shard(const BlockClass& blocks, int column, std::int64_t shard, int gpu) const;
     int distance(int a, int b) const;
+    bool is_lost(int gpu) const { return !lost_.empty() && lost_[static_cast<std::size_t>(gpu)] != 0; }
     std::int64_t sent(int gpu) const;
 
     const LinkMap& map_;
     const PlacedPlan& from_;
     const PlacedPlan& to_;
-    std::vector<int> rank_of_gpu_;    ///< under the old plan; -1: none, or lost
+    std::vector<char> lost_;          ///< [GPUs], empty when none is
     bool comparable_ = false;         ///< equal degrees: a worker that stays where it was lacks nothing of its layers
     std::vector<char> worker_stays_;  ///< [data * pipeline], when comparable
     std::vector<int> layer_order_;    ///< layers, class by class
@@ -118,7 +141,8 @@ class Difference {
 
     LinkLoads* loads_ = nullptr;
     std::vector<Move>* moves_ = nullptr;
-    // Of the class that is walked, made when first needed.
+    // Of the class that is walked; the holders are found when first needed.
+    Cuts from_cuts_, to_cuts_;
     bool holders_known_ = false;
     std::vector<Holder> holders_;
     std::vector<Column> columns_;

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cstddef>
-#include <unordered_map>
 
 namespace headway::scenarios {
 
@@ -45,19 +44,29 @@ LinkMap::LinkMap(const Cluster& cluster)
 }
 
 LinkLoads::LinkLoads(const LinkMap& map)
-    : map_(map),
-      gpus_(static_cast<std::size_t>(map.gpus())),
-      seen_(static_cast<std::size_t>(map.gpus()), 0),
+    : map_(&map),
+      place_(static_cast<std::size_t>(map.gpus()), -1),
       rack_in_(static_cast<std::size_t>(map.racks())),
       rack_out_(static_cast<std::size_t>(map.racks())) {}
 
+void LinkLoads::clear() {
+    for (const int gpu : touched_) place_[static_cast<std::size_t>(gpu)] = -1;
+    gpus_.clear();
+    touched_.clear();
+    std::fill(rack_in_.begin(), rack_in_.end(), Load{});
+    std::fill(rack_out_.begin(), rack_out_.end(), Load{});
+    moved_ = from_checkpoint_ = Load{};
+    copies_ = 1;
+}
+
 GpuLoads& LinkLoads::touch(int gpu) {
-    const auto place = static_cast<std::size_t>(gpu);
-    if (seen_[place] == 0) {
-        seen_[place] = 1;
+    int& place = place_[static_cast<std::size_t>(gpu)];
+    if (place < 0) {
+        place = static_cast<int>(gpus_.size());
+        gpus_.emplace_back();
         touched_.push_back(gpu);
     }
-    return gpus_[place];
+    return gpus_[static_cast<std::size_t>(place)];
 }
 
 void LinkLoads::add(int from, int to, StateKind kind, std::int64_t bytes) {
@@ -67,7 +76,7 @@ void LinkLoads::add(int from, int to, StateKind kind, std::int64_t bytes) {
         touch(to).from_checkpoint.add(kind, bytes);
         return;
     }
-    const int sender = map_.node_of(from), receiver = map_.node_of(to);
+    const int sender = map_->node_of(from), receiver = map_->node_of(to);
     if (sender == receiver) {
         touch(from).fabric_out.add(kind, bytes);
         touch(to).fabric_in.add(kind, bytes);
@@ -75,7 +84,7 @@ void LinkLoads::add(int from, int to, StateKind kind, std::int64_t bytes) {
     }
     touch(from).network_out.add(kind, bytes);
     touch(to).network_in.add(kind, bytes);
-    const int out = map_.rack_of_node(sender), in = map_.rack_of_node(receiver);
+    const int out = map_->rack_of_node(sender), in = map_->rack_of_node(receiver);
     if (out == in) return;
     rack_out_[static_cast<std::size_t>(out)].add(kind, bytes);
     rack_in_[static_cast<std::size_t>(in)].add(kind, bytes);
@@ -85,30 +94,30 @@ double LinkLoads::seconds(double weights, double optimizer) const {
     const auto bytes = [&](const Load& load) {
         return weights * static_cast<double>(load.weights) + optimizer * static_cast<double>(load.optimizer);
     };
-    struct OfNode {
-        double in = 0.0, out = 0.0;
-    };
-    std::unordered_map<int, OfNode> nodes;
+    of_node_.assign(static_cast<std::size_t>(map_->nodes()), OfNode{});
     double longest = 0.0;
     const auto take = [&](double amount, double bandwidth) {
         if (amount > 0.0) longest = std::max(longest, amount / bandwidth);
     };
     for (const int gpu : touched_) {
         const GpuLoads& loads = of_gpu(gpu);
-        const int node = map_.node_of(gpu);
-        take(std::max(bytes(loads.fabric_in), bytes(loads.fabric_out)), map_.fabric(node));
+        const int node = map_->node_of(gpu);
+        take(std::max(bytes(loads.fabric_in), bytes(loads.fabric_out)), map_->fabric(node));
         const double in = bytes(loads.network_in) + bytes(loads.from_checkpoint), out = bytes(loads.network_out);
-        take(std::max(in, out), map_.network(node));
-        OfNode& sums = nodes[node];
+        take(std::max(in, out), map_->network(node));
+        OfNode& sums = of_node_[static_cast<std::size_t>(node)];
         sums.in += in;
         sums.out += out;
     }
-    for (const auto& [node, sums] : nodes) take(copies_ * std::max(sums.in, sums.out), map_.network_of_node(node));
-    for (int rack = 0; rack < map_.racks(); ++rack) {
-        const auto place = static_cast<std::size_t>(rack);
-        take(copies_ * std::max(bytes(rack_in_[place]), bytes(rack_out_[place])), map_.uplink(rack));
+    for (int node = 0; node < map_->nodes(); ++node) {
+        const OfNode& sums = of_node_[static_cast<std::size_t>(node)];
+        take(copies_ * std::max(sums.in, sums.out), map_->network_of_node(node));
     }
-    take(copies_ * bytes(from_checkpoint_), map_.storage_read());
+    for (int rack = 0; rack < map_->racks(); ++rack) {
+        const auto place = static_cast<std::size_t>(rack);
+        take(copies_ * std::max(bytes(rack_in_[place]), bytes(rack_out_[place])), map_->uplink(rack));
+    }
+    take(copies_ * bytes(from_checkpoint_), map_->storage_read());
     return longest;
 }
 

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <vector>
 
@@ -77,13 +78,19 @@ struct GpuLoads {
 class LinkLoads {
   public:
     explicit LinkLoads(const LinkMap& map);
+    /// No transfers; keeps the room it has.
+    void clear();
 
     /// `from` may be kFromCheckpoint.
     void add(int from, int to, StateKind kind, std::int64_t bytes);
     /// Each transfer so far stands for `copies` equal ones between the GPUs next to its own, in the same two nodes.
     void stand_for(int copies) { copies_ = copies; }
 
-    const GpuLoads& of_gpu(int gpu) const { return gpus_[static_cast<std::size_t>(gpu)]; }
+    const GpuLoads& of_gpu(int gpu) const {
+        static constexpr GpuLoads kNone{};
+        const int place = place_[static_cast<std::size_t>(gpu)];
+        return place < 0 ? kNone : gpus_[static_cast<std::size_t>(place)];
+    }
     /// GPUs that send or receive, in order of appearance; of folded ones the first.
     const std::vector<int>& touched() const { return touched_; }
     Load moved() const { return {moved_.weights * copies_, moved_.optimizer * copies_}; }
@@ -96,13 +103,17 @@ class LinkLoads {
   private:
     GpuLoads& touch(int gpu);
 
-    const LinkMap& map_;
+    const LinkMap* map_;
     int copies_ = 1;
+    std::vector<int> place_;  ///< [GPUs] among `gpus_`, or -1
     std::vector<GpuLoads> gpus_;
-    std::vector<char> seen_;
     std::vector<int> touched_;
     std::vector<Load> rack_in_, rack_out_;
     Load moved_, from_checkpoint_;
+    struct OfNode {
+        double in = 0.0, out = 0.0;
+    };
+    mutable std::vector<OfNode> of_node_;  ///< scratch
 };
 
 }  // namespace headway::scenarios

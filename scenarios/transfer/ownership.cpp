@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <numeric>
 #include <stdexcept>
 #include <string>
 
@@ -36,6 +37,36 @@ std::int64_t block_elements(const Job& job, const Layout& layout, BlockKind kind
             return final_norm_parameters(job.model);
     }
     throw std::invalid_argument("not a block");
+}
+
+int split_units(const Model& model) {
+    return std::gcd(std::gcd(model.heads, model.kv_heads), model.ffn);
+}
+
+std::vector<SplitTensor> split_tensors(const Model& model) {
+    const std::int64_t units = split_units(model), head = head_dim_of(model);
+    const std::int64_t queries = model.heads / units * head, keys = model.kv_heads / units * head;
+    const std::int64_t inner = model.ffn / units;
+    std::vector<SplitTensor> tensors;
+    const auto add = [&](const char* name, std::int64_t rows) { tensors.push_back({name, rows, model.hidden}); };
+    const auto add_bias = [&](const char* name, std::int64_t rows) {
+        if (model.biases) tensors.push_back({name, rows, 1});
+    };
+    add("query weight", queries);
+    add_bias("query bias", queries);
+    add("key weight", keys);
+    add_bias("key bias", keys);
+    add("value weight", keys);
+    add_bias("value bias", keys);
+    add("projection weight", queries);
+    if (model.gated_mlp) {
+        add("gate weight", inner);
+        add_bias("gate bias", inner);
+    }
+    add("mlp input weight", inner);
+    add_bias("mlp input bias", inner);
+    add("mlp output weight", inner);
+    return tensors;
 }
 
 Interval part_of(const Interval& whole, std::int64_t index, std::int64_t parts) {

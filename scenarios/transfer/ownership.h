@@ -37,12 +37,23 @@ std::vector<Block> blocks_of(const Model& model);
 /// (costs/parameters.h), and the padding stands at the end.
 ///
 /// Canonical order of elements. Embedding and head: row by row. Positions, norms, row biases: as stored. The split part
-/// of a layer: u = gcd(heads, kv_heads, ffn) units, one after the other; a unit holds the i-th of u equal parts of
-/// every matrix along the dimension that tensor parallelism splits (query heads, key heads, value heads with their
-/// biases, columns of the projection, rows of the MLP's input matrices with their biases, columns of its output
-/// matrix), in this order. So the shard of any tensor rank under any degree that divides u is one interval, and shards
-/// of two degrees intersect in one interval.
+/// of a layer: `split_units` units, one after the other, each the next equal part of every tensor in `split_tensors`
+/// along the dimension that tensor parallelism cuts. So the shard of any tensor rank is one interval under every degree
+/// that divides heads, kv_heads and ffn, and shards of two degrees meet in one interval.
 std::int64_t block_elements(const Job& job, const Layout& layout, BlockKind kind);
+
+/// gcd of heads, kv_heads and ffn: the finest cut that leaves heads whole.
+int split_units(const Model& model);
+
+/// One tensor of a layer's split part.
+struct SplitTensor {
+    const char* name = "";
+    std::int64_t rows_of_unit = 0;  ///< heads times head_dim, or inner width of the MLP, that a unit has
+    std::int64_t row = 0;           ///< elements a row: hidden, or 1 for a bias
+    bool operator==(const SplitTensor&) const = default;
+};
+/// In the order in which a unit holds them. Rows of the projection and of the MLP's output are those of its transpose.
+std::vector<SplitTensor> split_tensors(const Model& model);
 
 /// Elements [begin, end) of a block.
 struct Interval {

@@ -28,7 +28,10 @@ PlacedPlan::PlacedPlan(const Job& job, const LinkMap& map, const Plan& plan)
       uniform_(plan.same_layers_everywhere()),
       aligned_(groups_are_aligned(map, plan)),
       shards_(std::int64_t{plan.layout.data} * plan.layout.context),
-      stage_of_layer_(stages_of_layers(job, plan, uniform_)) {
+      stage_of_layer_(stages_of_layers(job, plan, uniform_)),
+      rank_of_gpu_(static_cast<std::size_t>(map.gpus()), -1) {
+    for (std::size_t rank = 0; rank < plan.gpu_of_rank.size(); ++rank)
+        rank_of_gpu_[static_cast<std::size_t>(plan.gpu_of_rank[rank])] = static_cast<int>(rank);
     for (int kind = 0; kind <= static_cast<int>(BlockKind::kHead); ++kind)
         elements_.push_back(block_elements(job, plan.layout, static_cast<BlockKind>(kind)));
 }

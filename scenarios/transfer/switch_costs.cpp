@@ -12,7 +12,7 @@ namespace {
 
 // Communicators and programs of the new plan are made beside the running job, so that the boundary only takes them into
 // use. No published figure separates these parts (a re-split of micro-batches that reloads data takes about 2 s in
-// GREYHOUND's log, a whole change of a 70B layout under 2 s with DynaTrain); the four constants are assumed, from what
+// GREYHOUND's log, a whole change of a 70B layout under 2 s with DynaTrain); the constants are assumed, from what
 // each step does.
 
 /// All ranks agree on the iteration to switch at, and swap programs: a small all-reduce.
@@ -24,6 +24,8 @@ const Duration kSwapLayers = Duration::milliseconds(10);
 const Duration kSwapCommunicators = Duration::milliseconds(100);
 /// Background: until the communicators of the new plan are there.
 const Duration kMakeCommunicators = Duration::seconds(2);
+/// Background: until processes have started on GPUs that the old plan leaves idle.
+const Duration kStartRanks = Duration::seconds(30);
 
 bool moves_nothing(const Plan& from, const Plan& to) {
     const Layout &a = from.layout, &b = to.layout;
@@ -55,9 +57,10 @@ SwitchEstimate::SwitchEstimate(const Job& job, const Cluster& cluster, const Pla
       map_(cluster),
       placed_(job, map_, from_),
       memory_(stage_memory(job, from_)),
-      save_(checkpoint_costs(job, cluster, from_).save) {}
+      save_(checkpoint_costs(job, cluster, from_).save),
+      loads_(map_) {}
 
-SwitchCosts SwitchEstimate::to(const Plan& plan) const {
+SwitchCosts SwitchEstimate::to(const Plan& plan) {
     SwitchCosts costs;
     if (plan == from_) return costs;
     check_plan(job_, cluster_, plan);
@@ -66,47 +69,40 @@ SwitchCosts SwitchEstimate::to(const Plan& plan) const {
     if (moves_nothing(from_, plan)) return costs;
 
     const PlacedPlan placed(job_, map_, plan);
-    LinkLoads loads(map_);
-    Difference(map_, placed_, placed, {}).walk(loads);
+    loads_.clear();
+    Difference(map_, placed_, placed, {}).walk(loads_);
     const double gradients = job_.stack.gradient_bytes / static_cast<double>(kStateOptimizerBytes);
-    const Load moved = loads.moved();
+    const Load moved = loads_.moved();
     costs.moved = Bytes(moved.total());
     costs.at_boundary = Bytes(static_cast<std::int64_t>(static_cast<double>(moved.optimizer) * gradients + 0.5));
-    costs.background = Duration::seconds(loads.seconds(1.0, 1.0) / kBackgroundShare);
-    costs.live_pause += kSwapLayers + Duration::seconds(loads.seconds(0.0, gradients));
+    costs.background = Duration::seconds(loads_.seconds(1.0, 1.0) / kBackgroundShare);
+    costs.live_pause += kSwapLayers + Duration::seconds(loads_.seconds(0.0, gradients));
     if (regroups(from_, plan)) {
         costs.background = std::max(costs.background, kMakeCommunicators);
         costs.live_pause += kSwapCommunicators;
+        if (std::any_of(plan.gpu_of_rank.begin(), plan.gpu_of_rank.end(),
+                        [&](int gpu) { return placed_.rank_of(gpu) < 0; }))
+            costs.background = std::max(costs.background, kStartRanks);
     }
-    const Room needed = room(loads, plan);
+    const Room needed = room(placed);
     costs.extra_memory = Bytes(needed.extra);
     costs.fits_live = needed.fits;
     return costs;
 }
 
 /// A rank that receives keeps all of its old plan meanwhile; at the boundary activations have gone when gradients come.
-SwitchEstimate::Room SwitchEstimate::room(const LinkLoads& loads, const Plan& to) const {
-    std::vector<int> rank_was(static_cast<std::size_t>(map_.gpus()), -1), rank_is(rank_was);
-    const auto fill = [](std::vector<int>& ranks, const Plan& plan) {
-        for (std::size_t rank = 0; rank < plan.gpu_of_rank.size(); ++rank)
-            ranks[static_cast<std::size_t>(plan.gpu_of_rank[rank])] = static_cast<int>(rank);
-    };
-    fill(rank_was, from_);
-    fill(rank_is, to);
-    const auto stage_of = [](const Plan& plan, int rank) {
-        return static_cast<std::size_t>(rank / plan.layout.ranks_per_worker() / plan.layout.data);
-    };
-    const std::vector<StageMemory> memory = stage_memory(job_, to);
+SwitchEstimate::Room SwitchEstimate::room(const PlacedPlan& to) const {
+    const std::vector<StageMemory> memory = stage_memory(job_, to.plan());
     const double gradients = job_.stack.gradient_bytes / static_cast<double>(kStateOptimizerBytes);
     Room room;
-    for (const int gpu : loads.touched()) {
-        const Load in = loads.of_gpu(gpu).in();
+    for (const int gpu : loads_.touched()) {
+        const Load in = loads_.of_gpu(gpu).in();
         if (in.total() == 0) continue;
-        const int was = rank_was[static_cast<std::size_t>(gpu)], is = rank_is[static_cast<std::size_t>(gpu)];
+        const int was = placed_.rank_of(gpu), is = to.rank_of(gpu);
         StageMemory old;
-        const StageMemory& next = memory[stage_of(to, is)];
+        const StageMemory& next = memory[static_cast<std::size_t>(to.stage_of_rank(is))];
         old.reserve = next.reserve;
-        if (was >= 0) old = memory_[stage_of(from_, was)];
+        if (was >= 0) old = memory_[static_cast<std::size_t>(placed_.stage_of_rank(was))];
         const auto gradient = static_cast<std::int64_t>(static_cast<double>(in.optimizer) * gradients);
         const std::int64_t streaming = old.total().count() + in.total();
         const std::int64_t boundary = streaming - old.activations.count() + gradient;

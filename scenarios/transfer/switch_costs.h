@@ -35,7 +35,7 @@ constexpr double kBackgroundShare = 0.5;
 SwitchCosts switch_costs(const Job& job, const Cluster& cluster, const Plan& from, const Plan& to);
 
 /// The same for many candidates of one plan: what depends on the job, the cluster and the plan at hand is computed
-/// once. Keeps references to job and cluster.
+/// once. Keeps references to job and cluster. Not thread-safe.
 class SwitchEstimate {
   public:
     /// Throws std::invalid_argument for a plan that does not fit.
@@ -44,11 +44,11 @@ class SwitchEstimate {
     SwitchEstimate& operator=(const SwitchEstimate&) = delete;
 
     /// switch_costs(job, cluster, from, to).
-    SwitchCosts to(const Plan& plan) const;
+    SwitchCosts to(const Plan& plan);
 
   private:
     struct Room;
-    Room room(const LinkLoads& loads, const Plan& to) const;
+    Room room(const PlacedPlan& to) const;
 
     const Job& job_;
     const Cluster& cluster_;
@@ -57,6 +57,7 @@ class SwitchEstimate {
     PlacedPlan placed_;
     std::vector<StageMemory> memory_;  ///< [pipeline]
     Duration save_;
+    LinkLoads loads_;
 };
 
 }  // namespace headway::scenarios

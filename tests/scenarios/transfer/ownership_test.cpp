@@ -85,6 +85,15 @@ TEST(Ownership, AgreesWithEveryElementOfSmallPlans) {
     }
 }
 
+TEST(Ownership, TensorsOfALayerFillItsUnits) {
+    for (const char* name : {"gpt3-175b", "llama3.1-70b", "gpt2-124m", "bloom-176b"}) {
+        const Model model = read_model(shipped_catalogue(), name);
+        std::int64_t unit = 0;
+        for (const SplitTensor& tensor : split_tensors(model)) unit += tensor.rows_of_unit * tensor.row;
+        EXPECT_EQ(unit * split_units(model), layer_parameters(model).split) << name;
+    }
+}
+
 TEST(Ownership, PartsOfAnIntervalCoverItOnce) {
     for (std::int64_t size = 0; size < 30; ++size)
         for (std::int64_t parts = 1; parts < 12; ++parts) {

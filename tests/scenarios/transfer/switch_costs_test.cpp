@@ -163,13 +163,25 @@ TEST(SwitchCosts, SaysWhereMemoryHoldsNoSecondCopy) {
     EXPECT_TRUE(switch_costs(job, cluster, from, to).fits_live);
 }
 
+TEST(SwitchCosts, RanksOnIdleGpusStartInTheBackground) {
+    const Job job = gpt3_job();
+    const Cluster cluster = dgx_a100(129);
+    const Plan from = gpt3_plan(8, 16, 8);
+    Plan to = from;
+    for (int i = 0; i < 8; ++i) to.gpu_of_rank[static_cast<std::size_t>(i)] = 1024 + i;
+    const SwitchCosts in = switch_costs(job, cluster, from, to);
+    EXPECT_GT(in.background, Duration::seconds(10));
+    EXPECT_LT(in.live_pause, Duration::seconds(1));
+    EXPECT_EQ(in.extra_memory.count(), 0);
+}
+
 TEST(SwitchCosts, OneEstimateServesManyCandidates) {
     std::mt19937_64 random(9);
     const Job job = tiny_job(true);
     const Cluster cluster = tiny_cluster(4, 2);
     const std::vector<Layout> layouts = all_layouts(8);
     const Plan from = shaken(job, layout_of(2, 2, 2), 8, true, random);
-    const SwitchEstimate estimate(job, cluster, from);
+    SwitchEstimate estimate(job, cluster, from);
     for (const Layout& layout : layouts) {
         const Plan to = shaken(job, layout, 8, true, random);
         EXPECT_EQ(estimate.to(to), switch_costs(job, cluster, from, to)) << text_of(to);
