@@ -76,6 +76,8 @@ void pass_summary(V& v, S& s) {
     v(s.time_share.data), v(s.time_share.straggling), v(s.time_share.recovery);
     v(s.checkpoint_ns), v(s.loss_ns), v(s.switch_ns), v(s.repeated_ns), v(s.uncovered_ns);
     v(s.disturbances), v(s.slowest), v(s.decisions), v(s.switches);
+    v(s.decisions_without_choice), v(s.handed_over), v(s.rolled_back), v(s.shadow), v(s.shadow_differs);
+    v(s.shadow_regret_ns);
 }
 
 template <class V, class Item>

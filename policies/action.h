@@ -6,6 +6,7 @@
 
 #include "scenarios/language/plan.h"
 #include "scenarios/language/units.h"
+#include "scenarios/record/run_events.h"
 
 namespace headway::policies {
 
@@ -47,7 +48,11 @@ const char* name_of(Candidate::Kind kind);
 
 /// Index into the legal candidates: an illegal action cannot be expressed.
 struct Action {
+    /// Who chose: the policy itself or a guard around it (policies/guardrails.h).
+    using By = scenarios::DecisionEvent::By;
+
     std::size_t candidate = 0;
+    By by = By::kPolicy;
 };
 
 }  // namespace headway::policies

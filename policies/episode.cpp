@@ -38,12 +38,23 @@ scenarios::DecisionEvent decision_event(const Decision& decision) {
     event.time_ns = seen.now.ns();
     event.iteration = decision.iteration;
     event.iteration_ns = seen.iteration.ns();
-    if (seen.loss) event.lost_gpus = seen.loss->gpus;
-    if (decision.candidates.size() > 1) event.measured = measured_columns(seen);
+    if (seen.loss) {
+        event.lost_gpus = seen.loss->gpus;
+        event.noticed_ns = seen.loss->noticed_at.ns();
+    }
+    event.unavailable_gpus = seen.unavailable_gpus;
+    event.plan = seen.plan;
+    event.measured = measured_columns(seen);
     for (const Candidate& candidate : decision.candidates) {
-        event.candidates.push_back({name_of(candidate.kind), candidate.why});
+        const Prediction& predicted = candidate.predicted;
+        event.candidates.push_back({name_of(candidate.kind), candidate.why, predicted.iteration.ns(),
+                                    predicted.pause.ns(), predicted.restart.ns(), predicted.moved.count(),
+                                    predicted.memory.count()});
     }
     event.chosen = static_cast<int>(decision.chosen.candidate);
+    event.by = decision.chosen.by;
+    const Candidate& chosen = decision.candidates.at(decision.chosen.candidate);
+    if (chosen.plan != seen.plan) event.chosen_plan = chosen.plan;
     return event;
 }
 

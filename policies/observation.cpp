@@ -1,6 +1,7 @@
 #include "policies/observation.h"
 
 #include <algorithm>
+#include <cmath>
 #include <stdexcept>
 #include <string>
 
@@ -29,6 +30,18 @@ double rank_work(const scenarios::Job& job, const scenarios::Plan& plan, int rep
     return layers * plan.micro_batches_of_replica[static_cast<std::size_t>(replica)] / layout.ranks_per_worker();
 }
 
+/// What sensors resolve, and no more: a record then holds exactly what a policy was told.
+double resolved(double value, double steps_per_unit) {
+    return std::round(value * steps_per_unit) / steps_per_unit;
+}
+
+RankMeasurement resolved(RankMeasurement raw) {
+    raw.temperature_c = resolved(raw.temperature_c, 10.0);
+    raw.sm_clock_mhz = resolved(raw.sm_clock_mhz, 1.0);
+    raw.power_w = resolved(raw.power_w, 1.0);
+    return raw;
+}
+
 }  // namespace
 
 void ObservationBuilder::start_episode() {
@@ -45,6 +58,9 @@ Observation ObservationBuilder::build(const ClusterFacts& facts, const scenarios
     Observation observation;
     observation.now = now;
     observation.groups = measured.groups;
+    for (GroupMeasurement& group : observation.groups) {
+        group.bus_bytes_per_second = std::round(group.bus_bytes_per_second / 1e6) * 1e6;
+    }
     observation.loss = measured.loss;
     observation.unavailable_gpus = measured.unavailable_gpus;
     observation.plan = plan;
@@ -74,7 +90,7 @@ Observation ObservationBuilder::build(const ClusterFacts& facts, const scenarios
     }
     observation.ranks.reserve(speed.size());
     for (std::size_t rank = 0; rank < speed.size(); ++rank) {
-        RankObservation seen{measured.ranks[rank], 1.0, 1.0};
+        RankObservation seen{resolved(measured.ranks[rank]), 1.0, 1.0};
         if (speed[rank] > 0.0) {
             seen.relative_score = speed[rank] / fastest_of_stage[stage_of(rank)];
             seen.individual_score = speed[rank] / best_speed_of_gpu_[static_cast<std::size_t>(seen.measured.gpu)];

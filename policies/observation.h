@@ -28,7 +28,8 @@ struct Observation {
 ///
 /// The speed of a rank is work over compute time. Work counts micro-batches times layers held (the logits layer as the
 /// share of a layer that its FLOPs are), divided by the ranks that share it, so that speeds of one GPU compare across
-/// plans and those of replicas compare when their micro-batches differ. A rank that computed nothing scores 1.
+/// plans and those of replicas compare when their micro-batches differ. A rank that computed nothing scores 1. Sensors
+/// are rounded to what they resolve (0.1 C, 1 MHz, 1 W, 1 MB/s), so that a record holds exactly what a policy saw.
 class ObservationBuilder {
   public:
     void start_episode();

@@ -131,7 +131,9 @@ class CsvSink final : public RunSink {
         std::string lost;
         for (const int gpu : event.lost_gpus) lost += (lost.empty() ? "" : " ") + std::to_string(gpu);
         const DecisionCandidate& chosen = event.candidates.at(static_cast<std::size_t>(event.chosen));
-        file("decisions", "time_ns,iteration,iteration_ns,lost_gpus,candidates,chosen,kind,why")
+        file("decisions",
+             "time_ns,iteration,iteration_ns,lost_gpus,candidates,chosen,kind,why,predicted_iteration_ns,"
+             "predicted_pause_ns,moved_bytes,by,shadow_chosen,shadow_regret_ns")
             .write(CsvRow()
                        .add(event.time_ns)
                        .add(event.iteration)
@@ -141,6 +143,12 @@ class CsvSink final : public RunSink {
                        .add(event.chosen)
                        .add(chosen.kind)
                        .add(chosen.why)
+                       .add(chosen.iteration_ns)
+                       .add(chosen.pause_ns)
+                       .add(chosen.moved_bytes)
+                       .add(record_name(event.by))
+                       .add(event.shadow ? std::to_string(event.shadow->chosen) : "")
+                       .add(event.shadow ? std::to_string(event.shadow->regret_ns) : "")
                        .line());
     }
     void log(const LogEvent& event) override {

@@ -6,6 +6,7 @@
 
 #include "scenarios/language/program.h"
 #include "scenarios/record/json_text.h"
+#include "scenarios/record/plan_lines.h"
 
 namespace headway::scenarios {
 
@@ -15,35 +16,6 @@ JsonText begin_line(const char* kind) {
     JsonText json;
     json.begin_object().field("record", kind);
     return json;
-}
-
-/// One split where all replicas share it, as nearly always; else one a replica.
-std::vector<int> compact_layers(const Plan& plan) {
-    if (!plan.same_layers_everywhere()) return plan.layers_of_cell;
-    const auto stages = static_cast<std::ptrdiff_t>(plan.layout.virtual_stages());
-    return {plan.layers_of_cell.begin(), plan.layers_of_cell.begin() + stages};
-}
-
-void write_plan(JsonText& json, const Plan& plan) {
-    const Layout& layout = plan.layout;
-    json.begin_object()
-        .field("tensor", layout.tensor)
-        .field("pipeline", layout.pipeline)
-        .field("data", layout.data)
-        .field("context", layout.context)
-        .field("virtual_pipeline", layout.virtual_pipeline)
-        .field("sequence_parallel", layout.sequence_parallel)
-        .field("schedule", record_name(layout.schedule))
-        .field("recompute", record_name(layout.recompute))
-        .field("distributed_optimizer", layout.distributed_optimizer)
-        .field("overlap_grad_reduce", layout.overlap_grad_reduce)
-        .field("overlap_param_gather", layout.overlap_param_gather)
-        .field("overlap_tensor_comm", layout.overlap_tensor_comm)
-        .field("overlap_pipeline_comm", layout.overlap_pipeline_comm)
-        .field("gpu_of_rank", plan.gpu_of_rank)
-        .field("layers_of_virtual_stage", compact_layers(plan))
-        .field("micro_batches_of_replica", plan.micro_batches_of_replica)
-        .end_object();
 }
 
 /// One column of a list of structs as a JSON array.
@@ -148,44 +120,16 @@ std::string pause_line(const PauseEvent& event) {
     const bool is_switch = event.reason == PauseEvent::Reason::kSwitch;
     JsonText json = begin_line(is_switch ? "switch" : "pause");
     if (!is_switch) json.field("reason", record_name(event.reason));
-    return json.field("start_ns", event.start_ns)
+    json.field("start_ns", event.start_ns)
         .field("duration_ns", event.duration_ns)
         .field("iterations_lost", event.iterations_lost)
         .field("disturbance", event.disturbance)
-        .field("what", event.what)
-        .end_object()
-        .take();
-}
-
-std::string decision_line(const DecisionEvent& event) {
-    JsonText json = begin_line("decision");
-    json.field("time_ns", event.time_ns)
-        .field("iteration", event.iteration)
-        .field("iteration_ns", event.iteration_ns)
-        .field("lost_gpus", event.lost_gpus);
-    const MeasuredColumns& measured = event.measured;
-    if (!measured.gpu.empty() || !measured.group_index.empty()) {
-        json.key("measured")
-            .begin_object()
-            .field("gpu", measured.gpu)
-            .field("compute_ns", measured.compute_ns)
-            .field("exposed_ns", measured.exposed_ns)
-            .field("idle_ns", measured.idle_ns)
-            .field("temperature_c", measured.temperature_c)
-            .field("sm_clock_mhz", measured.sm_clock_mhz)
-            .field("power_w", measured.power_w)
-            .field("throttle_reasons", measured.throttle_reasons)
-            .field("memory_bytes", measured.memory_bytes)
-            .field("group_kind", measured.group_kind)
-            .field("group_index", measured.group_index)
-            .field("group_bytes_per_s", measured.group_bytes_per_s)
-            .end_object();
+        .field("what", event.what);
+    if (event.plan) {
+        json.key("plan");
+        write_plan(json, *event.plan);
     }
-    json.key("candidates").begin_array();
-    for (const DecisionCandidate& candidate : event.candidates) {
-        json.begin_object().field("kind", candidate.kind).field("why", candidate.why).end_object();
-    }
-    return json.end_array().field("chosen", event.chosen).end_object().take();
+    return json.end_object().take();
 }
 
 std::string log_line(const LogEvent& event) {
@@ -251,6 +195,18 @@ const char* record_name(LogEvent::Severity severity) {
             return "error";
     }
     throw std::logic_error("a log line of unknown severity");
+}
+
+const char* record_name(DecisionEvent::By by) {
+    switch (by) {
+        case DecisionEvent::By::kPolicy:
+            return "policy";
+        case DecisionEvent::By::kRule:
+            return "rule";
+        case DecisionEvent::By::kRollback:
+            return "rollback";
+    }
+    throw std::logic_error("a decision by nobody known");
 }
 
 const char* record_name(Schedule schedule) {

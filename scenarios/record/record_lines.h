@@ -12,7 +12,7 @@
 namespace headway::scenarios {
 
 inline constexpr std::string_view kRecordFormat = "headway-run";
-inline constexpr int kRecordVersion = 1;
+inline constexpr int kRecordVersion = 2;
 
 std::string header_line(const RunHeader& header, RecordLevel level);
 std::string provenance_line(const Provenance& provenance);
@@ -22,7 +22,6 @@ std::string iteration_line(const IterationEvent& event);
 std::string disturbance_line(const DisturbanceEvent& event);
 /// "switch" for a switch, "pause" for everything else.
 std::string pause_line(const PauseEvent& event);
-std::string decision_line(const DecisionEvent& event);
 std::string log_line(const LogEvent& event);
 /// Operations of one worker in one iteration; `entries` all have the same worker.
 std::string op_line(std::int64_t iteration, std::int64_t start_ns, const std::vector<TimelineEntry>& entries);
@@ -56,6 +55,7 @@ inline constexpr std::string_view kDigestKey = R"(,"digest":")";
 /// Names in the record of what is a number elsewhere.
 const char* record_name(PauseEvent::Reason reason);
 const char* record_name(LogEvent::Severity severity);
+const char* record_name(DecisionEvent::By by);
 const char* record_name(Schedule schedule);
 const char* record_name(Recompute recompute);
 /// "forward", "send_activation", ...; by scenarios::Op.

@@ -1,5 +1,6 @@
 #include "scenarios/record/record_parse.h"
 
+#include "scenarios/record/decision_parse.h"
 #include "scenarios/record/json_fields.h"
 #include "scenarios/record/record_lines.h"
 
@@ -60,38 +61,7 @@ int parse_topology_fields(const Json& json, RunHeader& header) {
         gpus += static_cast<std::int64_t>(group.nodes) * group.gpus_per_node;
         if (gpus > 100'000'000) reject_line("'node_groups' holds an impossible count");
     }
-    const Json& plan = json_member(json, "plan");
-    Layout& layout = header.plan.layout;
-    json_field(plan, "tensor", layout.tensor);
-    json_field(plan, "pipeline", layout.pipeline);
-    json_field(plan, "data", layout.data);
-    json_field(plan, "context", layout.context);
-    json_field(plan, "virtual_pipeline", layout.virtual_pipeline);
-    json_field(plan, "sequence_parallel", layout.sequence_parallel);
-    layout.schedule = json_choice<Schedule>(plan, "schedule", 4);
-    layout.recompute = json_choice<Recompute>(plan, "recompute", 3);
-    json_field(plan, "distributed_optimizer", layout.distributed_optimizer);
-    json_field(plan, "overlap_grad_reduce", layout.overlap_grad_reduce);
-    json_field(plan, "overlap_param_gather", layout.overlap_param_gather);
-    json_field(plan, "overlap_tensor_comm", layout.overlap_tensor_comm);
-    json_field(plan, "overlap_pipeline_comm", layout.overlap_pipeline_comm);
-    json_field(plan, "gpu_of_rank", header.plan.gpu_of_rank);
-    json_field(plan, "layers_of_virtual_stage", header.plan.layers_of_cell);
-    json_field(plan, "micro_batches_of_replica", header.plan.micro_batches_of_replica);
-    for (const int degree : {layout.tensor, layout.pipeline, layout.data, layout.context, layout.virtual_pipeline}) {
-        if (degree < 1) reject_line("'plan' holds a degree below 1");
-    }
-    const std::int64_t ranks = static_cast<std::int64_t>(header.plan.gpu_of_rank.size());
-    std::int64_t product = 1;
-    for (const int degree : {layout.tensor, layout.pipeline, layout.data, layout.context}) {
-        product = std::min<std::int64_t>(product * degree, 1'000'000'000);
-    }
-    if (product != ranks) reject_line("'gpu_of_rank' does not have a GPU for every rank");
-    if (header.plan.layers_of_cell.size() == static_cast<std::size_t>(layout.virtual_stages()))
-        header.plan.layers_of_cell = same_layers(header.plan.layers_of_cell, layout.data);
-    for (const int gpu : header.plan.gpu_of_rank) {
-        if (gpu < 0 || gpu >= gpus) reject_line("'gpu_of_rank' names a GPU that does not exist");
-    }
+    header.plan = parse_plan(json_member(json, "plan"), gpus);
     return static_cast<int>(gpus);
 }
 
@@ -127,7 +97,7 @@ IterationEvent parse_iteration(const Json& json, std::size_t disturbances, std::
 }
 
 /// Advances `end_ns`, where the last pause ended.
-PauseEvent parse_pause(const Json& json, bool is_switch, std::size_t disturbances, std::int64_t& end_ns) {
+PauseEvent parse_pause(const Json& json, bool is_switch, std::size_t disturbances, int gpus, std::int64_t& end_ns) {
     PauseEvent event;
     event.reason = is_switch ? PauseEvent::Reason::kSwitch : json_choice<PauseEvent::Reason>(json, "reason", 2);
     end_ns = json_span(json, event.start_ns, event.duration_ns, end_ns);
@@ -137,49 +107,9 @@ PauseEvent parse_pause(const Json& json, bool is_switch, std::size_t disturbance
     }
     json_field(json, "disturbance", event.disturbance);
     json_field(json, "what", event.what);
+    if (const auto plan = json.find("plan"); plan != json.end()) event.plan = parse_plan(*plan, gpus);
     if (event.disturbance < -1 || event.disturbance >= static_cast<std::int64_t>(disturbances)) {
         reject_line("'disturbance' does not exist");
-    }
-    return event;
-}
-
-DecisionEvent parse_decision(const Json& json) {
-    DecisionEvent event;
-    json_time(json, "time_ns", event.time_ns);
-    json_field(json, "iteration", event.iteration);
-    json_field(json, "iteration_ns", event.iteration_ns);
-    json_field(json, "lost_gpus", event.lost_gpus);
-    if (const auto found = json.find("measured"); found != json.end()) {
-        MeasuredColumns& columns = event.measured;
-        json_field(*found, "gpu", columns.gpu);
-        json_field(*found, "compute_ns", columns.compute_ns);
-        json_field(*found, "exposed_ns", columns.exposed_ns);
-        json_field(*found, "idle_ns", columns.idle_ns);
-        json_field(*found, "temperature_c", columns.temperature_c);
-        json_field(*found, "sm_clock_mhz", columns.sm_clock_mhz);
-        json_field(*found, "power_w", columns.power_w);
-        json_field(*found, "throttle_reasons", columns.throttle_reasons);
-        json_field(*found, "memory_bytes", columns.memory_bytes);
-        json_field(*found, "group_kind", columns.group_kind);
-        json_field(*found, "group_index", columns.group_index);
-        json_field(*found, "group_bytes_per_s", columns.group_bytes_per_s);
-        for (const std::size_t length :
-             {columns.compute_ns.size(), columns.exposed_ns.size(), columns.idle_ns.size(),
-              columns.temperature_c.size(), columns.sm_clock_mhz.size(), columns.power_w.size(),
-              columns.throttle_reasons.size(), columns.memory_bytes.size()}) {
-            check_columns(length, columns.gpu.size(), "measured");
-        }
-        check_columns(columns.group_kind.size(), columns.group_index.size(), "measured");
-        check_columns(columns.group_bytes_per_s.size(), columns.group_index.size(), "measured");
-    }
-    for (const Json& item : json_list(json, "candidates")) {
-        DecisionCandidate& candidate = event.candidates.emplace_back();
-        json_field(item, "kind", candidate.kind);
-        json_field(item, "why", candidate.why);
-    }
-    json_field(json, "chosen", event.chosen);
-    if (event.chosen < 0 || event.chosen >= static_cast<std::int64_t>(event.candidates.size())) {
-        reject_line("'chosen' is not one of the candidates");
     }
     return event;
 }
@@ -328,6 +258,7 @@ ParsedLine RecordParser::parse(std::string_view line, std::string& kind) {
         case Expect::kTopology:
             expected("topology");
             gpus_ = parse_topology_fields(json, header_);
+            decision_state_.plan = header_.plan;
             telemetry_.resize(static_cast<std::size_t>(gpus_));
             expect_ = Expect::kEvents;
             return ParsedTopology{};
@@ -342,14 +273,14 @@ ParsedLine RecordParser::parse(std::string_view line, std::string& kind) {
     if (kind == "telemetry") return parse_telemetry(json, telemetry_);
     if (kind == "link_load") return parse_link_load(json, links_);
     if (kind == "pause" || kind == "switch") {
-        const PauseEvent event = parse_pause(json, kind == "switch", disturbances, pauses_end_ns_);
+        const PauseEvent event = parse_pause(json, kind == "switch", disturbances, gpus_, pauses_end_ns_);
         lost_ += event.iterations_lost;
         if (level_ >= RecordLevel::kIterations && lost_ > iterations_) {
             reject_line("'iterations_lost' is more than were trained");
         }
         return event;
     }
-    if (kind == "decision") return parse_decision(json);
+    if (kind == "decision") return parse_decision(json, gpus_, decision_state_);
     if (kind == "op") return parse_ops(json);
     if (kind == "footer") {
         ParsedFooter parsed = parse_footer(json);

@@ -7,6 +7,7 @@
 #include <variant>
 #include <vector>
 
+#include "scenarios/record/decision_lines.h"
 #include "scenarios/record/run_events.h"
 #include "scenarios/record/run_writer.h"
 
@@ -53,6 +54,7 @@ class RecordParser {
     RecordLevel level_ = RecordLevel::kIterations;
     Provenance provenance_;
     int gpus_ = 0;
+    DecisionState decision_state_;
     std::vector<TelemetryEvent> telemetry_;  ///< [GPUs of the cluster]
     std::vector<std::string> links_;
     std::int64_t iterations_ = 0;  ///< completed

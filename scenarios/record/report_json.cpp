@@ -89,6 +89,17 @@ void write_run(JsonText& json, const RunSummary& summary) {
     write_figures(json, "iterations", "decisions", write);
     write_disturbances(json, summary);
     write_figures(json, "decisions", "", write);
+    json.field("decisions_without_choice", summary.decisions_without_choice)
+        .field("handed_over", summary.handed_over)
+        .field("rolled_back", summary.rolled_back);
+    if (!summary.shadow.empty()) {
+        json.key("shadow")
+            .begin_object()
+            .field("policy", summary.shadow)
+            .field("differs", summary.shadow_differs)
+            .field("regret_s", json_seconds(summary.shadow_regret_ns))
+            .end_object();
+    }
     json.field("complete", summary.complete)
         .field("gpus", summary.gpus)
         .field("layout", summary.layout)

@@ -110,6 +110,34 @@ std::string slowest_text(const RunSummary& summary) {
     return text;
 }
 
+std::string decisions_text(const RunSummary& summary) {
+    const auto count = [](std::int64_t number) { return count_text(static_cast<double>(number)); };
+    std::string text = "\n" + count(summary.decisions) + " decisions, " + count(summary.switches) + " switches";
+    if (summary.switch_ns > 0) text += ", which stood still for " + duration_text(summary.switch_ns);
+    text += "\n";
+    if (summary.decisions > 0 && summary.decisions_without_choice == summary.decisions) {
+        text += "  nothing but keeping the plan was legal\n";
+    } else if (summary.decisions_without_choice > 0) {
+        text += "  at " + count(summary.decisions_without_choice) + " of them nothing else was legal\n";
+    }
+    if (summary.handed_over > 0) {
+        text +=
+            "  " + count(summary.handed_over) + " handed over to the rule, outside what the policy was trained on\n";
+    }
+    if (summary.rolled_back > 0) {
+        text += "  " + count(summary.rolled_back) + " switches taken back, which missed their prediction\n";
+    }
+    if (!summary.shadow.empty()) {
+        const std::int64_t regret_ns = summary.shadow_regret_ns;
+        text +=
+            wrap_text("shadow " + summary.shadow + " would have chosen otherwise at " + count(summary.shadow_differs) +
+                          ", predicted to " +
+                          (regret_ns <= 0 ? "save " + duration_text(-regret_ns) : "lose " + duration_text(regret_ns)),
+                      2, kReportWidth);
+    }
+    return text;
+}
+
 std::string repeated_seeds_text(const std::vector<RunSummary>& runs) {
     std::string seeds;
     for (const RunSummary& run : runs) seeds += (seeds.empty() ? "" : ", ") + std::to_string(run.seed);
@@ -156,9 +184,7 @@ std::string report_text(const RunSummary& summary) {
     text += time_share_text(summary);
     text += disturbances_text(summary);
     text += slowest_text(summary);
-    text += "\n" + count_text(static_cast<double>(summary.decisions)) + " decisions, " +
-            count_text(static_cast<double>(summary.switches)) + " switches\n";
-    return text;
+    return text + decisions_text(summary);
 }
 
 std::string repeats_text(const std::vector<RunSummary>& runs) {

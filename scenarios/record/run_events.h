@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -67,11 +68,12 @@ struct PauseEvent {
     std::int64_t iterations_lost = 0;
     int disturbance = -1;  ///< the loss that caused it
     std::string what;      ///< "node 17 lost; waited 14400 s for its repair, reloaded the checkpoint of iteration 120"
+    std::optional<Plan> plan = std::nullopt;  ///< under which the job goes on, where that is another than before
     bool operator==(const PauseEvent&) const = default;
 };
 
 /// What a policy was told at a decision, as columns over the ranks of the plan: the raw measurements of the interval,
-/// from which policies/observation builds the observation again. Left empty where there was nothing to choose.
+/// from which policies/observation builds the observation again, bit for bit.
 struct MeasuredColumns {
     std::vector<int> gpu;                                       ///< [ranks], as are the columns below
     std::vector<std::int64_t> compute_ns, exposed_ns, idle_ns;  ///< per iteration
@@ -83,20 +85,43 @@ struct MeasuredColumns {
     bool operator==(const MeasuredColumns&) const = default;
 };
 
+/// A candidate and what was predicted for it; zeros where nothing was.
 struct DecisionCandidate {
     std::string kind;  ///< "keep", "wait-for-replacement", ...
     std::string why;
+    std::int64_t iteration_ns = 0;
+    std::int64_t pause_ns = 0;    ///< until training goes on under it
+    std::int64_t restart_ns = 0;  ///< the same change by save and restart
+    std::int64_t moved_bytes = 0;
+    std::int64_t memory_bytes = 0;  ///< of the fullest rank
     bool operator==(const DecisionCandidate&) const = default;
 };
 
+/// What another policy, which does not act, would have chosen from the same candidates.
+struct ShadowChoice {
+    std::string policy;
+    int chosen = 0;
+    std::int64_t regret_ns = 0;  ///< predicted time lost by its choice over what was done; below 0: it would have won
+    bool operator==(const ShadowChoice&) const = default;
+};
+
 struct DecisionEvent {
+    /// Who chose: the policy, the rule it was handed over to, or the guard that takes a failed switch back.
+    enum class By : std::uint8_t { kPolicy, kRule, kRollback };
+
     std::int64_t time_ns = 0;
     std::int64_t iteration = 0;     ///< useful iterations trained so far
     std::int64_t iteration_ns = 0;  ///< mean of the interval; 0 when none completed
     std::vector<int> lost_gpus;     ///< empty: no loss
+    std::int64_t noticed_ns = 0;    ///< when the loss was
+    std::vector<int> unavailable_gpus;
+    Plan plan;  ///< under which the interval ran; without ranks: as after the decision before
     MeasuredColumns measured;
     std::vector<DecisionCandidate> candidates;
     int chosen = 0;
+    By by = By::kPolicy;
+    std::optional<Plan> chosen_plan;  ///< where the choice is another than `plan`
+    std::optional<ShadowChoice> shadow;
     bool operator==(const DecisionEvent&) const = default;
 };
 

@@ -18,6 +18,7 @@
 #include <thread>
 #include <utility>
 
+#include "scenarios/record/decision_lines.h"
 #include "scenarios/record/record_lines.h"
 #include "scenarios/record/sample_lines.h"
 
@@ -128,6 +129,7 @@ class RecordWriter::Impl {
                                                   provenance_line(options_.provenance), scenario_line(header),
                                                   topology_line(header)};
         file_.emplace(path_);
+        decision_state_.plan = header.plan;
         clock_.emplace(header.telemetry_period_ns, options_.sample_budget_bytes);
         add("header", lines[0]);
         add("provenance", lines[1]);
@@ -159,6 +161,8 @@ class RecordWriter::Impl {
         if (link_load_.pending() && event.time_ns != link_load_.time_ns()) write_link_load();
         link_load_.add(event);
     }
+
+    void decision(const DecisionEvent& event) { add("decision", decision_line(event, decision_state_)); }
 
     /// Samples belong before whatever happens next.
     void write_samples() {
@@ -214,6 +218,7 @@ class RecordWriter::Impl {
     std::map<std::string, std::int64_t, std::less<>> counts_;
     RecordDigest digest_;
     std::optional<SampleClock> clock_;
+    DecisionState decision_state_;
     TelemetrySampler telemetry_;
     LinkLoadSampler link_load_;
     bool ended_ = false;
@@ -257,7 +262,7 @@ void RecordWriter::pause(const PauseEvent& event) {
 
 void RecordWriter::decision(const DecisionEvent& event) {
     impl_->write_samples();
-    impl_->add("decision", decision_line(event));
+    impl_->decision(event);
     impl_->flush();
 }
 

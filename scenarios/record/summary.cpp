@@ -131,8 +131,14 @@ void SummarySink::pause(const PauseEvent& event) {
     if (!event.what.empty()) cost.what.push_back(event.what);
 }
 
-void SummarySink::decision(const DecisionEvent&) {
+void SummarySink::decision(const DecisionEvent& event) {
     ++decisions_;
+    if (event.candidates.size() < 2) ++without_choice_;
+    ++by_[static_cast<std::size_t>(event.by)];
+    if (!event.shadow) return;
+    shadow_ = event.shadow->policy;
+    if (event.shadow->chosen != event.chosen) ++shadow_differs_;
+    shadow_regret_ns_ += event.shadow->regret_ns;
 }
 
 void SummarySink::end(const RunFooter& footer) {
@@ -156,6 +162,12 @@ RunSummary SummarySink::summary() const {
     summary.healthy_iteration_ns = header_.healthy_iteration_ns;
     summary.decisions = ended_ ? footer_.decisions : decisions_;
     summary.switches = ended_ ? footer_.switches : switches_;
+    summary.decisions_without_choice = without_choice_;
+    summary.handed_over = by_[static_cast<std::size_t>(DecisionEvent::By::kRule)];
+    summary.rolled_back = by_[static_cast<std::size_t>(DecisionEvent::By::kRollback)];
+    summary.shadow = shadow_;
+    summary.shadow_differs = shadow_differs_;
+    summary.shadow_regret_ns = shadow_regret_ns_;
     summary.checkpoint_ns = paused_ns_[static_cast<std::size_t>(PauseEvent::Reason::kCheckpoint)];
     summary.loss_ns = paused_ns_[static_cast<std::size_t>(PauseEvent::Reason::kLoss)];
     summary.switch_ns = paused_ns_[static_cast<std::size_t>(PauseEvent::Reason::kSwitch)];

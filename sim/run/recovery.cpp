@@ -256,6 +256,7 @@ Duration Trajectory::move_to(const scenarios::Plan& plan) {
         event.start_ns = now_.ns();
         event.duration_ns = pause.ns();
         event.what = "saved, and restarted under " + scenarios::describe(plan.layout);
+        event.plan = plan;
         reporter_.sink()->pause(event);
     }
     checkpoints_ = {{completed_, now_ + save}};

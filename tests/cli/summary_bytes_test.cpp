@@ -59,6 +59,12 @@ scenarios::RunSummary full_summary() {
     s.slowest = {gpu};
     s.decisions = 41;
     s.switches = 42;
+    s.decisions_without_choice = 43;
+    s.handed_over = 44;
+    s.rolled_back = 45;
+    s.shadow = "greedy";
+    s.shadow_differs = 46;
+    s.shadow_regret_ns = -47;
     return s;
 }
 

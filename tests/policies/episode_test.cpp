@@ -201,34 +201,52 @@ TEST(Episode, DoesNotWaitForAClusterThatDoesNothing) {
     EXPECT_THROW(play(cluster, policy, no_interval), std::invalid_argument);
 }
 
-TEST(DecisionEvent, KeepsTheMeasurementsOnlyWhereThereWasAChoice) {
+TEST(DecisionEvent, KeepsWhatThePolicyWasToldAndWhatWasPredicted) {
     Decision decision;
     decision.iteration = 40;
     decision.observation.now = Duration::seconds(7);
     decision.observation.iteration = Duration::milliseconds(250);
     decision.observation.loss = Loss{{4, 5}, Duration::seconds(6)};
+    decision.observation.unavailable_gpus = {4, 5};
+    decision.observation.plan.gpu_of_rank = {0, 1};
     decision.observation.ranks.resize(2);
     decision.observation.ranks[1].measured.gpu = 1;
     decision.observation.ranks[1].measured.compute = Duration::milliseconds(200);
     decision.observation.groups.push_back({GroupMeasurement::Kind::kPipeline, 3, 2e10});
-    decision.candidates = {{Candidate::Kind::kWaitForReplacement, {}, {}, "why"}};
+    decision.candidates = {{Candidate::Kind::kWaitForReplacement, decision.observation.plan, {}, "why"}};
     const scenarios::DecisionEvent alone = decision_event(decision);
     EXPECT_EQ(alone.time_ns, 7'000'000'000);
     EXPECT_EQ(alone.iteration, 40);
     EXPECT_EQ(alone.iteration_ns, 250'000'000);
     EXPECT_THAT(alone.lost_gpus, ElementsAre(4, 5));
+    EXPECT_EQ(alone.noticed_ns, 6'000'000'000);
+    EXPECT_THAT(alone.unavailable_gpus, ElementsAre(4, 5));
+    EXPECT_EQ(alone.plan, decision.observation.plan);
+    EXPECT_FALSE(alone.chosen_plan) << "nothing changes";
     ASSERT_EQ(alone.candidates.size(), 1u);
     EXPECT_EQ(alone.candidates[0].kind, "wait-for-replacement");
-    EXPECT_TRUE(alone.measured.gpu.empty());
+    EXPECT_THAT(alone.measured.gpu, ElementsAre(0, 1));
+    EXPECT_THAT(alone.measured.compute_ns, ElementsAre(0, 200'000'000));
+    EXPECT_THAT(alone.measured.group_kind, ElementsAre(1));
+    EXPECT_THAT(alone.measured.group_bytes_per_s, ElementsAre(2e10));
 
-    decision.candidates.push_back({Candidate::Kind::kKeep, {}, {}, "other"});
-    decision.chosen.candidate = 1;
+    Candidate restart = decision.candidates[0];
+    restart.kind = Candidate::Kind::kRestart;
+    restart.plan.gpu_of_rank = {2, 3};
+    restart.predicted = {Duration::seconds(2), Duration::seconds(30), Duration::seconds(31), scenarios::Bytes(5),
+                         scenarios::Bytes(6)};
+    decision.candidates.push_back(restart);
+    decision.chosen = {1, Action::By::kRule};
     const scenarios::DecisionEvent choice = decision_event(decision);
     EXPECT_EQ(choice.chosen, 1);
-    EXPECT_THAT(choice.measured.gpu, ElementsAre(0, 1));
-    EXPECT_THAT(choice.measured.compute_ns, ElementsAre(0, 200'000'000));
-    EXPECT_THAT(choice.measured.group_kind, ElementsAre(1));
-    EXPECT_THAT(choice.measured.group_bytes_per_s, ElementsAre(2e10));
+    EXPECT_EQ(choice.by, Action::By::kRule);
+    ASSERT_TRUE(choice.chosen_plan);
+    EXPECT_EQ(*choice.chosen_plan, restart.plan);
+    EXPECT_EQ(choice.candidates[1].iteration_ns, 2'000'000'000);
+    EXPECT_EQ(choice.candidates[1].pause_ns, 30'000'000'000);
+    EXPECT_EQ(choice.candidates[1].restart_ns, 31'000'000'000);
+    EXPECT_EQ(choice.candidates[1].moved_bytes, 5);
+    EXPECT_EQ(choice.candidates[1].memory_bytes, 6);
 }
 
 }  // namespace

@@ -82,7 +82,9 @@ inline void play_small_run(scenarios::RunSink& sink, bool ended = true) {
     keep.time_ns = 22 * kSecond;
     keep.iteration = 2;
     keep.iteration_ns = 11 * kSecond;
-    keep.candidates = {{"keep", "keep the plan"}};
+    keep.plan = small_header().plan;
+    keep.candidates = {{"keep", "keep the plan", 11 * kSecond, 0, 0, 0, 9'000'000'000}};
+    keep.shadow = scenarios::ShadowChoice{"greedy", 0, 0};
     sink.decision(keep);
     sink.pause({PauseEvent::Reason::kCheckpoint, 22 * kSecond, kSecond, 0, -1, "checkpoint of iteration 2"});
     sink.iteration(small_iteration(2, 23, 12));
@@ -92,6 +94,9 @@ inline void play_small_run(scenarios::RunSink& sink, bool ended = true) {
     wait.time_ns = 50 * kSecond;
     wait.iteration = 4;
     wait.lost_gpus = {2, 3};
+    wait.noticed_ns = 46 * kSecond;
+    wait.unavailable_gpus = {2, 3};
+    wait.plan = small_header().plan;
     wait.measured = {{0, 1, 2, 3},
                      {1, 2, 3, 4},
                      {0, 0, 0, 0},
