@@ -1,9 +1,10 @@
 #include "scenarios/costs/checkpoint.h"
 
 #include <algorithm>
-#include <map>
+#include <vector>
 
 #include "scenarios/costs/parameters.h"
+#include "scenarios/costs/placement.h"
 
 namespace headway::scenarios {
 
@@ -12,14 +13,14 @@ namespace {
 constexpr double kSavedParameterBytes = 2.0;
 constexpr double kSavedOptimizerBytes = 12.0;
 
-/// Bytes that one rank of each stage reads or writes; `owned` of the optimizer state is its own.
-double rank_state(const Job& job, const Plan& plan, int stage, double parameters_share, double optimizer_share) {
+/// Parameters of one rank of a worker.
+double parameters_of_rank(const Job& job, const Plan& plan, int replica, int stage) {
     double parameters = 0.0;
     for (int chunk = 0; chunk < plan.layout.virtual_pipeline; ++chunk) {
         const int k = chunk * plan.layout.pipeline + stage;
-        parameters += static_cast<double>(rank_parameters(job, plan.layout, k, plan.layers(0, k)));
+        parameters += static_cast<double>(rank_parameters(job, plan.layout, k, plan.layers(replica, k)));
     }
-    return parameters * (kSavedParameterBytes * parameters_share + kSavedOptimizerBytes * optimizer_share);
+    return parameters;
 }
 
 struct Transfer {
@@ -28,25 +29,33 @@ struct Transfer {
     double slowest_pcie_s = 0.0;  ///< GPU with the most bytes over PCIe
 };
 
-/// Adds up `bytes(replica, stage)` of every rank that takes part.
+/// Adds up `bytes_of_rank(parameters, replica, member)` of every rank that takes part.
 template <class BytesOfRank>
-Transfer transfer(const Cluster& cluster, const Plan& plan, BytesOfRank bytes_of_rank) {
+Transfer transfer(const Job& job, const Cluster& cluster, const Plan& plan, BytesOfRank bytes_of_rank) {
     Transfer result;
-    std::map<int, double> by_node;
+    const std::vector<int> node_of_gpu = nodes_of_gpus(cluster), group_of_node = groups_of_nodes(cluster);
+    const auto node_at = [&](std::size_t node) -> const Node& {
+        return cluster.node_groups[static_cast<std::size_t>(group_of_node[node])].node;
+    };
+    std::vector<double> by_node(group_of_node.size(), 0.0);
     for (int replica = 0; replica < plan.layout.data; ++replica)
-        for (int stage = 0; stage < plan.layout.pipeline; ++stage)
+        for (int stage = 0; stage < plan.layout.pipeline; ++stage) {
+            const double parameters = parameters_of_rank(job, plan, replica, stage);
             for (int member = 0; member < plan.layout.ranks_per_worker(); ++member) {
-                const double bytes = bytes_of_rank(replica, stage, member);
+                const double bytes = bytes_of_rank(parameters, replica, member);
                 if (bytes <= 0.0) continue;
-                const int node = cluster.node_of(plan.gpu_of_worker(replica, stage, member));
+                const int gpu = plan.gpu_of_worker(replica, stage, member);
+                const auto node = static_cast<std::size_t>(node_of_gpu[static_cast<std::size_t>(gpu)]);
                 by_node[node] += bytes;
                 result.total += bytes;
-                result.slowest_pcie_s = std::max(result.slowest_pcie_s, bytes / cluster.node(node).pcie.value);
+                result.slowest_pcie_s = std::max(result.slowest_pcie_s, bytes / node_at(node).pcie.value);
             }
-    for (const auto& [index, bytes] : by_node) {
-        const Node& node = cluster.node(index);
+        }
+    for (std::size_t index = 0; index < by_node.size(); ++index) {
+        if (by_node[index] <= 0.0) continue;
+        const Node& node = node_at(index);
         const double nics = node.network.bandwidth.value * node.network.efficiency * std::max(1, node.nics);
-        result.slowest_nic_s = std::max(result.slowest_nic_s, bytes / nics);
+        result.slowest_nic_s = std::max(result.slowest_nic_s, by_node[index] / nics);
     }
     return result;
 }
@@ -59,13 +68,16 @@ CheckpointCosts checkpoint_costs(const Job& job, const Cluster& cluster, const P
     const bool sharded = layout.distributed_optimizer;
     const auto first_copy = [&](int replica, int member) { return replica == 0 && member < layout.tensor; };
 
-    const Transfer save = transfer(cluster, plan, [&](int replica, int stage, int member) {
+    const auto state = [&](double parameters, bool writes_parameters) {
+        return parameters * (kSavedParameterBytes * (writes_parameters ? 1.0 : 0.0) +
+                             kSavedOptimizerBytes * (sharded ? 1.0 / shards : 1.0));
+    };
+    const Transfer save = transfer(job, cluster, plan, [&](double parameters, int replica, int member) {
         if (!sharded && !first_copy(replica, member)) return 0.0;
-        return rank_state(job, plan, stage, first_copy(replica, member) ? 1.0 : 0.0, sharded ? 1.0 / shards : 1.0);
+        return state(parameters, first_copy(replica, member));
     });
-    const Transfer load = transfer(cluster, plan, [&](int, int stage, int) {
-        return rank_state(job, plan, stage, 1.0, sharded ? 1.0 / shards : 1.0);
-    });
+    const Transfer load =
+        transfer(job, cluster, plan, [&](double parameters, int, int) { return state(parameters, true); });
 
     CheckpointCosts costs;
     costs.state = Bytes(static_cast<std::int64_t>(static_cast<double>(model_parameters(job.model)) *

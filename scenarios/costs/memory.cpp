@@ -1,7 +1,6 @@
 #include "scenarios/costs/memory.h"
 
 #include <algorithm>
-#include <optional>
 
 #include "scenarios/costs/parameters.h"
 #include "scenarios/language/program.h"
@@ -62,63 +61,128 @@ Bytes whole_bytes(double bytes) {
     return Bytes(static_cast<std::int64_t>(bytes + 0.5));
 }
 
-int most_micro_batches(const Plan& plan) {
-    return *std::max_element(plan.micro_batches_of_replica.begin(), plan.micro_batches_of_replica.end());
-}
-
 }  // namespace
 
 Bytes layer_activations(const Job& job, const Layout& layout) {
     return whole_bytes(layer_bytes(job, layout));
 }
 
-std::vector<StageMemory> stage_memory(const Job& job, const Plan& plan) {
-    const Layout& layout = plan.layout;
-    const double shards = layout.distributed_optimizer ? static_cast<double>(layout.data) * layout.context : 1.0;
-    const double weight = kWeightBytes + (job.precision == Precision::kFp8 ? kFp8Copy : 0.0);
-    std::vector<StageMemory> stages;
-    for (int stage = 0; stage < layout.pipeline; ++stage) {
-        double parameters = 0.0;
-        std::vector<double> kept;  // of one micro-batch, by chunk
-        for (int chunk = 0; chunk < layout.virtual_pipeline; ++chunk) {
-            const int k = chunk * layout.pipeline + stage;
-            const int layers = plan.layers(0, k);
-            parameters += static_cast<double>(rank_parameters(job, layout, k, layers));
-            kept.push_back(layers * layer_bytes(job, layout) + (k == 0 ? embedding_bytes(job, layout) : 0.0));
-        }
-        const std::vector<int> in_flight = in_flight_at_peak(layout, stage, most_micro_batches(plan), kept);
-        double activations = 0.0;
-        for (std::size_t chunk = 0; chunk < kept.size(); ++chunk) activations += in_flight[chunk] * kept[chunk];
-        if (stage == layout.pipeline - 1) activations += head_bytes(job, layout);
+MemoryTable::MemoryTable(const Job& job, const Layout& layout)
+    : job_(job),
+      layout_(layout),
+      shards_(layout.distributed_optimizer ? static_cast<double>(layout.data) * layout.context : 1.0),
+      weight_(kWeightBytes + (job.precision == Precision::kFp8 ? kFp8Copy : 0.0)),
+      layer_bytes_(layer_bytes(job, layout)),
+      embedding_bytes_(embedding_bytes(job, layout)),
+      head_bytes_(head_bytes(job, layout)),
+      reserve_(kReservedBytes),
+      held_(static_cast<std::size_t>(layout.pipeline)) {
+    if (layout.recompute == Recompute::kFull) reserve_ += whole_bytes(stored_bytes(job, layout));
+}
 
-        StageMemory memory;
-        memory.parameters = whole_bytes(parameters * weight);
-        memory.gradients = whole_bytes(parameters * job.stack.gradient_bytes);
-        memory.optimizer = whole_bytes(parameters * kAdamState / shards);
-        memory.activations = whole_bytes(activations);
-        memory.reserve = kReservedBytes;
-        if (layout.recompute == Recompute::kFull) memory.reserve += whole_bytes(stored_bytes(job, layout));
-        stages.push_back(memory);
+std::span<const int> MemoryTable::in_flight(int stage, int micro_batches, std::span<const double> kept) {
+    if (kept.size() > 1) {
+        std::vector<double> key{static_cast<double>(stage), static_cast<double>(micro_batches)};
+        key.insert(key.end(), kept.begin(), kept.end());
+        auto found = held_by_chunk_.find(key);
+        if (found == held_by_chunk_.end())
+            found = held_by_chunk_.emplace(key, in_flight_at_peak(layout_, stage, micro_batches, kept)).first;
+        return found->second;
+    }
+    auto& of_stage = held_[static_cast<std::size_t>(stage)];
+    const auto at = static_cast<std::size_t>(micro_batches);
+    if (of_stage.size() <= at) of_stage.resize(at + 1, -1);
+    if (of_stage[at] < 0) of_stage[at] = in_flight_at_peak(layout_, stage, micro_batches).front();
+    return {&of_stage[at], 1};
+}
+
+StageMemory MemoryTable::worker(int stage, std::span<const int> layers, int micro_batches) {
+    double parameters = 0.0;
+    kept_.clear();  // of one micro-batch, by chunk
+    for (std::size_t chunk = 0; chunk < layers.size(); ++chunk) {
+        const int k = static_cast<int>(chunk) * layout_.pipeline + stage;
+        parameters += static_cast<double>(rank_parameters(job_, layout_, k, layers[chunk]));
+        kept_.push_back(layers[chunk] * layer_bytes_ + (k == 0 ? embedding_bytes_ : 0.0));
+    }
+    const std::span<const int> held = in_flight(stage, micro_batches, kept_);
+    double activations = 0.0;
+    for (std::size_t chunk = 0; chunk < kept_.size(); ++chunk) activations += held[chunk] * kept_[chunk];
+    if (stage == layout_.pipeline - 1) activations += head_bytes_;
+
+    StageMemory memory;
+    memory.parameters = whole_bytes(parameters * weight_);
+    memory.gradients = whole_bytes(parameters * job_.stack.gradient_bytes);
+    memory.optimizer = whole_bytes(parameters * kAdamState / shards_);
+    memory.activations = whole_bytes(activations);
+    memory.reserve = reserve_;
+    return memory;
+}
+
+StageMemory MemoryTable::worker(const Plan& plan, int replica, int stage) {
+    layers_.clear();
+    for (int chunk = 0; chunk < layout_.virtual_pipeline; ++chunk)
+        layers_.push_back(plan.layers(replica, chunk * layout_.pipeline + stage));
+    return worker(stage, layers_, plan.micro_batches_of_replica[static_cast<std::size_t>(replica)]);
+}
+
+std::vector<StageMemory> worker_memory(const Job& job, const Plan& plan) {
+    MemoryTable table(job, plan.layout);
+    std::vector<StageMemory> workers;
+    for (int replica = 0; replica < plan.layout.data; ++replica)
+        for (int stage = 0; stage < plan.layout.pipeline; ++stage)
+            workers.push_back(table.worker(plan, replica, stage));
+    return workers;
+}
+
+std::vector<StageMemory> stage_memory(const Job& job, const Plan& plan) {
+    const std::vector<StageMemory> workers = worker_memory(job, plan);
+    const auto pipeline = static_cast<std::size_t>(plan.layout.pipeline);
+    std::vector<StageMemory> stages(pipeline);
+    for (std::size_t worker = 0; worker < workers.size(); ++worker) {
+        StageMemory& fullest = stages[worker % pipeline];
+        if (workers[worker].total() > fullest.total()) fullest = workers[worker];
     }
     return stages;
 }
 
 std::vector<MemoryShortage> memory_shortages(const Job& job, const Cluster& cluster, const Plan& plan) {
+    MemoryTable table(job, plan.layout);
+    const std::vector<Bytes> memory = memory_of_gpus(cluster);
     std::vector<MemoryShortage> shortages;
-    const std::vector<StageMemory> stages = stage_memory(job, plan);
-    for (int stage = 0; stage < plan.layout.pipeline; ++stage) {
-        const Bytes needed = stages[static_cast<std::size_t>(stage)].total();
-        const auto too_small = [&]() -> std::optional<int> {
-            for (int replica = 0; replica < plan.layout.data; ++replica)
-                for (int member = 0; member < plan.layout.ranks_per_worker(); ++member) {
-                    const int gpu = plan.gpu_of_worker(replica, stage, member);
-                    if (cluster.gpu_type(gpu).memory < needed) return gpu;
-                }
-            return std::nullopt;
-        }();
-        if (too_small) shortages.push_back({stage, *too_small, needed, cluster.gpu_type(*too_small).memory});
-    }
+    const auto first_too_small = [&](int stage) {
+        for (int replica = 0; replica < plan.layout.data; ++replica) {
+            const Bytes needed = table.worker(plan, replica, stage).total();
+            for (int member = 0; member < plan.layout.ranks_per_worker(); ++member) {
+                const int gpu = plan.gpu_of_worker(replica, stage, member);
+                const Bytes available = memory.at(static_cast<std::size_t>(gpu));
+                if (available >= needed) continue;
+                shortages.push_back({stage, gpu, needed, available});
+                return;
+            }
+        }
+    };
+    for (int stage = 0; stage < plan.layout.pipeline; ++stage) first_too_small(stage);
     return shortages;
+}
+
+std::vector<Bytes> memory_of_gpus(const Cluster& cluster) {
+    std::vector<Bytes> memory;
+    for (const NodeGroup& group : cluster.node_groups)
+        memory.insert(memory.end(), static_cast<std::size_t>(group.count * group.node.gpus), group.node.gpu.memory);
+    return memory;
+}
+
+bool fits_memory(MemoryTable& table, std::span<const Bytes> memory_of_gpu, const Plan& plan) {
+    const auto ranks = static_cast<std::size_t>(plan.layout.ranks_per_worker());
+    for (int stage = 0; stage < plan.layout.pipeline; ++stage)
+        for (int replica = 0; replica < plan.layout.data; ++replica) {
+            const Bytes needed = table.worker(plan, replica, stage).total();
+            // A worker's ranks stand side by side.
+            const auto first = static_cast<std::size_t>(plan.rank(0, 0, replica, stage));
+            for (std::size_t rank = first; rank < first + ranks; ++rank)
+                if (memory_of_gpu[static_cast<std::size_t>(plan.gpu_of_rank[rank])] < needed) return false;
+        }
+    return true;
 }
 
 }  // namespace headway::scenarios

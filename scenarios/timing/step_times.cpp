@@ -1,9 +1,11 @@
 #include "scenarios/timing/step_times.h"
 
 #include <algorithm>
-#include <set>
+#include <span>
 #include <stdexcept>
 #include <string>
+
+#include "scenarios/costs/placement.h"
 
 namespace headway::scenarios {
 
@@ -20,23 +22,53 @@ std::int64_t same_share(std::int64_t whole_ns, Duration healthy_part, Duration h
     return Duration::nanoseconds(whole_ns).scaled(healthy_part / healthy_whole).ns();
 }
 
-}  // namespace
+std::int64_t collective_ns(const PlacedPaces::Links& links, Duration healthy, int passes) {
+    if (healthy == Duration()) return 0;
+    return (healthy.scaled(1.0 / links.slowest) + links.delay * (passes * links.nodes)).ns();
+}
 
-/// State of the links of a group.
-struct StepTimer::Links {
-    double slowest = 1.0;  // bandwidth over nominal
-    int nodes = 1;
-    Duration delay;  // longest that is added to a message of one of the nodes
+std::int64_t send_ns(const MessageCosts& message, const PlacedPaces::Way& way) {
+    const auto over = [&](Duration healthy, double link) {
+        if (link <= 0.0) return std::int64_t{0};
+        const Duration overhead = std::min(message.overhead, healthy);
+        return (overhead + (healthy - overhead).scaled(1.0 / link)).ns();
+    };
+    return std::max(over(message.inside_node, way.inside), over(message.across_nodes, way.across));
+}
 
-    std::int64_t collective_ns(Duration healthy, int passes) const {
-        if (healthy == Duration()) return 0;
-        return (healthy.scaled(1.0 / slowest) + delay * (passes * nodes)).ns();
+bool is_nominal(const GpuPace& pace) {
+    return pace.compute == 1.0 && pace.memory == 1.0 && pace.fabric == 1.0;
+}
+
+/// Work::at with reciprocals at hand.
+std::int64_t work_ns(const Work& work, const PlacedPaces::Member& member) {
+    if (is_nominal(member.pace)) return work.total().ns();
+    return (work.compute.scaled(member.stretched.compute) + work.memory.scaled(member.stretched.memory) + work.fixed +
+            work.communication.scaled(member.stretched.fabric))
+        .ns();
+}
+
+/// Counts distinct numbers of one group after another.
+class DistinctCounter {
+  public:
+    explicit DistinctCounter(std::size_t numbers) : seen_(numbers, 0) {}
+    void begin() {
+        ++group_;
+        count_ = 0;
     }
+    void add(int number) {
+        int& seen = seen_[static_cast<std::size_t>(number)];
+        count_ += seen != group_;
+        seen = group_;
+    }
+    int count() const { return count_; }
+
+  private:
+    std::vector<int> seen_;
+    int group_ = 0, count_ = 0;
 };
 
-struct StepTimer::Message {
-    std::int64_t send_ns = 0, delay_ns = 0;
-};
+}  // namespace
 
 StepTimer::StepTimer(IterationCosts costs, const Plan& plan, const Cluster& cluster)
     : costs_(std::move(costs)),
@@ -47,65 +79,69 @@ StepTimer::StepTimer(IterationCosts costs, const Plan& plan, const Cluster& clus
       gpu_of_rank_(plan.gpu_of_rank) {
     if (static_cast<int>(gpu_of_rank_.size()) != layout_.world_size())
         throw std::invalid_argument("gpu_of_rank has one entry a rank");
-    std::vector<int> type_of_node(cluster_nodes_, -1);
+    const std::vector<int> node_of_gpu = nodes_of_gpus(cluster), group_of_node = groups_of_nodes(cluster);
+    const std::vector<int> type_of_group = gpu_types_of_groups(cluster);
+    for (auto* of_rank : {&node_of_rank_, &rack_of_rank_, &type_of_rank_}) of_rank->reserve(gpu_of_rank_.size());
     for (const int gpu : gpu_of_rank_) {
         if (gpu < 0 || gpu >= static_cast<int>(cluster_gpus_))
             throw std::invalid_argument("GPU " + std::to_string(gpu) + " is not in the cluster");
-        const int node = cluster.node_of(gpu);
-        int& type = type_of_node[static_cast<std::size_t>(node)];
-        if (type < 0) type = gpu_type_index(cluster, gpu);
+        const int node = node_of_gpu[static_cast<std::size_t>(gpu)];
+        const int group = group_of_node[static_cast<std::size_t>(node)];
         node_of_rank_.push_back(node);
         rack_of_rank_.push_back(cluster.rack_of_node(node));
-        type_of_rank_.push_back(type);
+        type_of_rank_.push_back(type_of_group[static_cast<std::size_t>(group)]);
     }
-    std::vector<std::vector<int>> of_stage(static_cast<std::size_t>(layout_.pipeline));
-    std::vector<int> ends;
+
+    DistinctCounter nodes(cluster_nodes_), racks(cluster_racks_);
+    const auto count = [&](std::size_t first, std::size_t ranks) {
+        for (std::size_t rank = first; rank < first + ranks; ++rank) {
+            nodes.add(node_of_rank_[rank]);
+            racks.add(rack_of_rank_[rank]);
+        }
+    };
+    const auto begin = [&] {
+        nodes.begin();
+        racks.begin();
+    };
+    const auto of_worker = static_cast<std::size_t>(layout_.ranks_per_worker());
     for (int r = 0; r < layout_.data; ++r) {
         for (int s = 0; s < layout_.pipeline; ++s) {
-            std::vector<int> ranks;
-            for (int context = 0; context < layout_.context; ++context)
-                for (int tensor = 0; tensor < layout_.tensor; ++tensor)
-                    ranks.push_back(plan.rank(tensor, context, r, s));
-            auto& stage = of_stage[static_cast<std::size_t>(s)];
-            stage.insert(stage.end(), ranks.begin(), ranks.end());
-            if (s == 0 || s == layout_.pipeline - 1) ends.insert(ends.end(), ranks.begin(), ranks.end());
-            workers_.push_back(group_of(std::move(ranks)));
+            begin();
+            count(first_rank(r, s), of_worker);
+            worker_nodes_.push_back(nodes.count());
+            worker_racks_.push_back(racks.count());
         }
+        // The replicas' ends reduce each among themselves, all at once; the slowest link of all of them counts.
+        begin();
+        count(first_rank(r, 0), of_worker);
+        count(first_rank(r, layout_.pipeline - 1), of_worker);
+        ends_nodes_ = std::max(ends_nodes_, nodes.count());
+        ends_racks_ = std::max(ends_racks_, racks.count());
     }
-    for (auto& ranks : of_stage) stages_.push_back(group_of(std::move(ranks)));
-    // The replicas' ends reduce each among themselves, all at once; the slowest link of all of them counts.
-    const auto of_replica = static_cast<std::ptrdiff_t>(ends.size()) / layout_.data;
-    int nodes = 1, racks = 1;
-    for (auto begin = ends.begin(); begin != ends.end(); begin += of_replica) {
-        const Group one = group_of({begin, begin + of_replica});
-        nodes = std::max(nodes, one.nodes);
-        racks = std::max(racks, one.racks);
+    for (int s = 0; s < layout_.pipeline; ++s) {
+        begin();
+        count(first_rank(0, s), of_worker * static_cast<std::size_t>(layout_.data));
+        stage_nodes_.push_back(nodes.count());
+        stage_racks_.push_back(racks.count());
     }
-    ends_ = {std::move(ends), nodes, racks};
 }
 
-StepTimer::Group StepTimer::group_of(std::vector<int> ranks) const {
-    std::set<int> nodes, racks;
-    for (const int rank : ranks) {
-        nodes.insert(node_of_rank_[static_cast<std::size_t>(rank)]);
-        racks.insert(rack_of_rank_[static_cast<std::size_t>(rank)]);
-    }
-    return {std::move(ranks), static_cast<int>(nodes.size()), static_cast<int>(racks.size())};
-}
-
-StepTimer::Links StepTimer::links_of(const Group& group, const Conditions& conditions) const {
-    Links links;
-    links.nodes = group.nodes;
-    for (const int rank : group.ranks) {
-        const int node = node_of_rank_[static_cast<std::size_t>(rank)];
-        const int rack = rack_of_rank_[static_cast<std::size_t>(rank)];
-        links.slowest = std::min(links.slowest, pace_of(rank, conditions).fabric);
-        if (group.nodes > 1) {
-            links.slowest = std::min(links.slowest, condition_or(conditions.node_network, node, 1.0));
-            links.delay = std::max(links.delay, condition_or(conditions.node_delay, node, Duration()));
-        }
-        if (group.racks > 1) links.slowest = std::min(links.slowest, condition_or(conditions.rack_uplink, rack, 1.0));
-    }
+PlacedPaces::Links StepTimer::links_of(std::size_t first_rank, std::size_t ranks, int nodes, int racks,
+                                       const Conditions& conditions) const {
+    PlacedPaces::Links links;
+    links.nodes = nodes;
+    const auto slow = [&](const std::vector<int>& part_of_rank, const auto& bandwidth_of) {
+        for (std::size_t rank = first_rank; rank < first_rank + ranks; ++rank)
+            links.slowest = std::min(links.slowest, bandwidth_of(static_cast<std::size_t>(part_of_rank[rank])));
+    };
+    if (!conditions.gpus.empty()) slow(gpu_of_rank_, [&](std::size_t gpu) { return conditions.gpus[gpu].fabric; });
+    if (nodes > 1 && !conditions.node_network.empty())
+        slow(node_of_rank_, [&](std::size_t node) { return conditions.node_network[node]; });
+    if (nodes > 1 && !conditions.node_delay.empty())
+        for (std::size_t rank = first_rank; rank < first_rank + ranks; ++rank)
+            links.delay = std::max(links.delay, conditions.node_delay[static_cast<std::size_t>(node_of_rank_[rank])]);
+    if (racks > 1 && !conditions.rack_uplink.empty())
+        slow(rack_of_rank_, [&](std::size_t rack) { return conditions.rack_uplink[rack]; });
     return links;
 }
 
@@ -129,126 +165,190 @@ void StepTimer::check(const Conditions& conditions) const {
         throw std::invalid_argument("the bandwidth of a link is positive");
 }
 
-GpuPace StepTimer::pace_of(int rank, const Conditions& conditions) const {
-    return condition_or(conditions.gpus, gpu_of_rank_[static_cast<std::size_t>(rank)], GpuPace());
-}
-
-/// Time of a piece of work on the slowest member of a worker; `work(type)` is its cost on a GPU type. Members'
-/// communication with each other runs at the pace `link` of the slowest link between them.
-template <class WorkOfType>
-std::int64_t StepTimer::slowest(const Group& worker, double link, const Conditions& conditions,
-                                const WorkOfType& work) const {
-    std::int64_t longest = 0;
-    int last_type = -1;
-    GpuPace last_pace;
-    for (const int rank : worker.ranks) {
-        GpuPace pace = pace_of(rank, conditions);
+/// The members whose pace no other member of the same type undercuts in every part: one of them is the slowest at any
+/// piece of work.
+void StepTimer::add_members(std::size_t worker, const Conditions& conditions, PlacedPaces& out) const {
+    const int replica = static_cast<int>(worker) / layout_.pipeline,
+              stage = static_cast<int>(worker) % layout_.pipeline;
+    const std::size_t first = first_rank(replica, stage);
+    const auto ranks = static_cast<std::size_t>(layout_.ranks_per_worker());
+    const double link = links_of(first, ranks, worker_nodes_[worker], worker_racks_[worker], conditions).slowest;
+    const std::size_t begin = out.members.size();
+    for (std::size_t rank = first; rank < first + ranks; ++rank) {
+        GpuPace pace = condition_or(conditions.gpus, gpu_of_rank_[rank], GpuPace());
         pace.fabric = link;
-        const int type = type_of_rank_[static_cast<std::size_t>(rank)];
-        if (type == last_type && pace == last_pace) continue;  // most members are alike
-        last_type = type;
-        last_pace = pace;
-        longest = std::max(longest, work(static_cast<std::size_t>(type)).at(pace).ns());
+        const int type = type_of_rank_[rank];
+        bool counts = true;
+        for (std::size_t i = begin; counts && i < out.members.size(); ++i) {
+            PlacedPaces::Member& other = out.members[i];
+            if (other.type != type) continue;
+            if (other.pace.compute <= pace.compute && other.pace.memory <= pace.memory) counts = false;
+            if (counts && pace.compute <= other.pace.compute && pace.memory <= other.pace.memory) {
+                other.pace = pace;
+                counts = false;
+            }
+        }
+        if (counts) out.members.push_back({type, pace, {}});
     }
-    return longest;
+    for (std::size_t i = begin; i < out.members.size(); ++i) {
+        PlacedPaces::Member& member = out.members[i];
+        member.stretched = {1.0 / member.pace.compute, 1.0 / member.pace.memory, 1.0 / member.pace.fabric};
+    }
+    out.first_member.push_back(out.members.size());
 }
 
 /// From each rank of a worker to its peer in another one.
-StepTimer::Message StepTimer::message(const Group& from, const Group& to, Duration hop_delay,
-                                      const Conditions& conditions) const {
-    Message longest;
-    for (std::size_t i = 0; i < from.ranks.size(); ++i) {
-        const auto a = static_cast<std::size_t>(from.ranks[i]), b = static_cast<std::size_t>(to.ranks[i]);
-        const bool across = node_of_rank_[a] != node_of_rank_[b];
-        double link = 1.0;
-        Duration delay = hop_delay;
-        if (across) {
-            link = std::min(condition_or(conditions.node_network, node_of_rank_[a], 1.0),
-                            condition_or(conditions.node_network, node_of_rank_[b], 1.0));
-            delay += condition_or(conditions.node_delay, node_of_rank_[a], Duration());
-        } else {
-            link = std::min(pace_of(from.ranks[i], conditions).fabric, pace_of(to.ranks[i], conditions).fabric);
-        }
-        if (rack_of_rank_[a] != rack_of_rank_[b])
-            link = std::min({link, condition_or(conditions.rack_uplink, rack_of_rank_[a], 1.0),
-                             condition_or(conditions.rack_uplink, rack_of_rank_[b], 1.0)});
-        const Duration healthy = across ? costs_.activation.across_nodes : costs_.activation.inside_node;
-        const Duration overhead = std::min(costs_.activation.overhead, healthy);
-        longest.send_ns = std::max(longest.send_ns, (overhead + (healthy - overhead).scaled(1.0 / link)).ns());
-        longest.delay_ns = std::max(longest.delay_ns, delay.ns());
-    }
-    return longest;
-}
-
-void StepTimer::add_worker(int r, int s, const Conditions& conditions, StepTimes& times) const {
-    const int p = layout_.pipeline;
-    const auto worker_of = [&](int stage) -> const Group& { return workers_[static_cast<std::size_t>(r * p + stage)]; };
-    const Group& worker = worker_of(s);
-    const double link = links_of(worker, conditions).slowest;
-    // The way from the last stage back to the first is no hop of its own.
-    const auto hop_delay = [&](int k) {
-        return k == p - 1 ? Duration() : condition_or(conditions.hop_delay, k, Duration());
+PlacedPaces::Way StepTimer::way(std::size_t from, std::size_t to, Duration hop_delay,
+                                const Conditions& conditions) const {
+    PlacedPaces::Way out;
+    const auto slower = [](double& slowest, double link) {
+        if (slowest == 0.0 || link < slowest) slowest = link;
     };
-    const int next = (s + 1) % p, previous = (s + p - 1) % p;
-    Message activation, gradient;
-    if (layout_.virtual_stages() > 1) {
-        activation = message(worker, worker_of(next), hop_delay(s), conditions);
-        gradient = message(worker, worker_of(previous), hop_delay(previous), conditions);
-    }
-    for (int c = 0; c < layout_.virtual_pipeline; ++c) {
-        const int k = c * p + s;
-        const auto of = [&](Work VirtualStageCosts::*work) {
-            return slowest(worker, link, conditions, [&](std::size_t type) -> const Work& {
-                return costs_.virtual_stages.at(type).at(static_cast<std::size_t>(k)).*work;
-            });
-        };
-        times.forward.push_back(of(&VirtualStageCosts::forward));
-        times.backward.push_back(of(&VirtualStageCosts::backward));
-        if (layout_.schedule == Schedule::kZeroBubble) {
-            times.backward_input.push_back(of(&VirtualStageCosts::backward_input));
-            times.backward_weight.push_back(of(&VirtualStageCosts::backward_weight));
+    for (int i = 0; i < layout_.ranks_per_worker(); ++i, ++from, ++to) {
+        const int a = node_of_rank_[from], b = node_of_rank_[to];
+        Duration delay = hop_delay;
+        double link = 1.0;
+        if (a != b) {
+            if (!conditions.node_network.empty())
+                link = std::min(condition_or(conditions.node_network, a, 1.0),
+                                condition_or(conditions.node_network, b, 1.0));
+            delay += condition_or(conditions.node_delay, a, Duration());
+            const int rack_a = rack_of_rank_[from], rack_b = rack_of_rank_[to];
+            if (rack_a != rack_b && !conditions.rack_uplink.empty())
+                link = std::min({link, condition_or(conditions.rack_uplink, rack_a, 1.0),
+                                 condition_or(conditions.rack_uplink, rack_b, 1.0)});
+            slower(out.across, link);
+        } else {
+            if (!conditions.gpus.empty())
+                link = std::min(condition_or(conditions.gpus, gpu_of_rank_[from], GpuPace()).fabric,
+                                condition_or(conditions.gpus, gpu_of_rank_[to], GpuPace()).fabric);
+            slower(out.inside, link);
         }
-        const Message none;
-        const Message& out = k + 1 < layout_.virtual_stages() ? activation : none;
-        const Message& back = k > 0 ? gradient : none;
-        times.send_activation.push_back(out.send_ns);
-        times.send_gradient.push_back(back.send_ns);
-        times.delay_activation.push_back(out.delay_ns);
-        times.delay_gradient.push_back(back.delay_ns);
+        out.delay = std::max(out.delay, delay);
     }
-    times.optimizer.push_back(slowest(worker, link, conditions, [&](std::size_t) -> const Work& {
-        return costs_.stages.at(static_cast<std::size_t>(s)).optimizer;
-    }));
+    return out;
 }
 
-void StepTimer::add_collectives(int s, const Conditions& conditions, StepTimes& times) const {
-    const StageCosts& stage = costs_.stages.at(static_cast<std::size_t>(s));
-    const Links links = links_of(stages_[static_cast<std::size_t>(s)], conditions);
-    const int passes = layout_.distributed_optimizer ? 1 : 2;
-    for (std::size_t c = 0; c < static_cast<std::size_t>(layout_.virtual_pipeline); ++c) {
-        const Duration reduce = stage.reduce_gradients.at(c), gather = stage.gather_parameters.at(c);
-        times.reduce_gradients.push_back(links.collective_ns(reduce, passes));
-        times.reduce_last_bucket.push_back(
-            same_share(times.reduce_gradients.back(), stage.reduce_last_bucket.at(c), reduce));
-        times.gather_parameters.push_back(links.collective_ns(gather, 1));
-        times.gather_first_bucket.push_back(
-            same_share(times.gather_parameters.back(), stage.gather_first_bucket.at(c), gather));
+PlacedPaces StepTimer::paces(const Conditions& conditions) const {
+    check(conditions);
+    const int p = layout_.pipeline, d = layout_.data;
+    const auto of_worker = static_cast<std::size_t>(layout_.ranks_per_worker());
+    PlacedPaces out;
+    out.micro_batch_factor = conditions.micro_batch_factor;
+    out.delays = !conditions.node_delay.empty() || !conditions.hop_delay.empty();
+    const auto workers = static_cast<std::size_t>(p * d);
+    out.members.reserve(workers);
+    out.first_member.reserve(workers + 1);
+    out.first_member.push_back(0);
+    for (std::size_t worker = 0; worker < workers; ++worker) add_members(worker, conditions, out);
+    if (layout_.virtual_stages() > 1) {
+        // The way from the last stage back to the first is no hop of its own.
+        const auto hop_delay = [&](int k) {
+            return k == p - 1 ? Duration() : condition_or(conditions.hop_delay, k, Duration());
+        };
+        out.to_next.reserve(workers);
+        out.to_previous.reserve(workers);
+        for (int r = 0; r < d; ++r)
+            for (int s = 0; s < p; ++s) {
+                const int next = (s + 1) % p, previous = (s + p - 1) % p;
+                out.to_next.push_back(way(first_rank(r, s), first_rank(r, next), hop_delay(s), conditions));
+                out.to_previous.push_back(
+                    way(first_rank(r, s), first_rank(r, previous), hop_delay(previous), conditions));
+            }
     }
-    times.reduce_tied_embedding.push_back(links_of(ends_, conditions).collective_ns(stage.reduce_tied_embedding, 2));
+    const std::size_t of_stage = of_worker * static_cast<std::size_t>(d);
+    for (int s = 0; s < p; ++s) {
+        const auto stage = static_cast<std::size_t>(s);
+        out.stages.push_back(
+            links_of(first_rank(0, s), of_stage, stage_nodes_[stage], stage_racks_[stage], conditions));
+    }
+    out.ends = links_of(0, of_stage, ends_nodes_, ends_racks_, conditions);
+    const PlacedPaces::Links last = links_of(first_rank(0, p - 1), of_stage, ends_nodes_, ends_racks_, conditions);
+    out.ends.slowest = std::min(out.ends.slowest, last.slowest);
+    out.ends.delay = std::max(out.ends.delay, last.delay);
+    return out;
+}
+
+void StepTimer::times(const IterationCosts& costs, const PlacedPaces& paces, StepTimes& out) const {
+    const int p = layout_.pipeline, v = layout_.virtual_pipeline;
+    const auto workers = static_cast<std::size_t>(layout_.data * p);
+    const std::size_t cells = workers * static_cast<std::size_t>(v), places = static_cast<std::size_t>(p * v);
+    const bool splits = layout_.schedule == Schedule::kZeroBubble;
+    for (auto* values : {&out.forward, &out.backward, &out.send_activation, &out.send_gradient})
+        values->assign(cells, 0);
+    for (auto* values : {&out.backward_input, &out.backward_weight}) values->assign(splits ? cells : 0, 0);
+    for (auto* values : {&out.delay_activation, &out.delay_gradient}) values->assign(paces.delays ? cells : 0, 0);
+    out.optimizer.assign(workers, 0);
+    out.micro_batch_factor = paces.micro_batch_factor;
+
+    for (std::size_t worker = 0; worker < workers; ++worker) {
+        const int r = static_cast<int>(worker) / p, s = static_cast<int>(worker) % p;
+        const std::span members(paces.members.data() + paces.first_member[worker],
+                                paces.first_member[worker + 1] - paces.first_member[worker]);
+        std::int64_t activation = 0, gradient = 0;
+        if (!paces.to_next.empty()) {
+            activation = send_ns(costs.activation, paces.to_next[worker]);
+            gradient = send_ns(costs.activation, paces.to_previous[worker]);
+        }
+        const StageCosts& stage = costs.stages[static_cast<std::size_t>(s)];
+        for (const PlacedPaces::Member& member : members) {
+            const auto& of_type = costs.virtual_stages[static_cast<std::size_t>(member.type)];
+            Work optimizer = stage.optimizer;
+            for (int c = 0; c < v; ++c) {
+                const std::size_t cell = worker * static_cast<std::size_t>(v) + static_cast<std::size_t>(c);
+                const VirtualStageCosts& of_cell = of_type.at(costs.class_of(layout_, r, c * p + s));
+                const auto slower = [&](std::int64_t& longest, const Work& work) {
+                    longest = std::max(longest, work_ns(work, member));
+                };
+                slower(out.forward[cell], of_cell.forward);
+                slower(out.backward[cell], of_cell.backward);
+                if (splits) {
+                    slower(out.backward_input[cell], of_cell.backward_input);
+                    slower(out.backward_weight[cell], of_cell.backward_weight);
+                }
+                optimizer += of_cell.optimizer;
+            }
+            out.optimizer[worker] = std::max(out.optimizer[worker], work_ns(optimizer, member));
+        }
+        for (int c = 0; c < v; ++c) {
+            const std::size_t cell = worker * static_cast<std::size_t>(v) + static_cast<std::size_t>(c);
+            const int k = c * p + s;
+            if (k + 1 < layout_.virtual_stages()) {
+                out.send_activation[cell] = activation;
+                if (paces.delays) out.delay_activation[cell] = paces.to_next[worker].delay.ns();
+            }
+            if (k > 0) {
+                out.send_gradient[cell] = gradient;
+                if (paces.delays) out.delay_gradient[cell] = paces.to_previous[worker].delay.ns();
+            }
+        }
+    }
+
+    for (auto* values :
+         {&out.reduce_gradients, &out.reduce_last_bucket, &out.gather_parameters, &out.gather_first_bucket})
+        values->assign(places, 0);
+    out.reduce_tied_embedding.assign(static_cast<std::size_t>(p), 0);
+    const int passes = layout_.distributed_optimizer ? 1 : 2;
+    for (std::size_t s = 0; s < static_cast<std::size_t>(p); ++s) {
+        const StageCosts& stage = costs.stages[s];
+        for (std::size_t c = 0; c < static_cast<std::size_t>(v); ++c) {
+            const std::size_t place = s * static_cast<std::size_t>(v) + c;
+            const Duration reduce = stage.reduce_gradients.at(c), gather = stage.gather_parameters.at(c);
+            out.reduce_gradients[place] = collective_ns(paces.stages[s], reduce, passes);
+            out.reduce_last_bucket[place] =
+                same_share(out.reduce_gradients[place], stage.reduce_last_bucket.at(c), reduce);
+            out.gather_parameters[place] = collective_ns(paces.stages[s], gather, 1);
+            out.gather_first_bucket[place] =
+                same_share(out.gather_parameters[place], stage.gather_first_bucket.at(c), gather);
+        }
+        out.reduce_tied_embedding[s] = collective_ns(paces.ends, stage.reduce_tied_embedding, 2);
+    }
 }
 
 StepTimes StepTimer::at(const Conditions& conditions) const {
-    check(conditions);
-    StepTimes times;
-    times.micro_batch_factor = conditions.micro_batch_factor;
-    for (int r = 0; r < layout_.data; ++r)
-        for (int s = 0; s < layout_.pipeline; ++s) add_worker(r, s, conditions, times);
-    for (int s = 0; s < layout_.pipeline; ++s) add_collectives(s, conditions, times);
-    if (conditions.node_delay.empty() && conditions.hop_delay.empty()) {
-        times.delay_activation.clear();
-        times.delay_gradient.clear();
-    }
-    return times;
+    StepTimes out;
+    times(costs_, paces(conditions), out);
+    return out;
 }
 
 StepTimes step_times(const IterationCosts& costs, const Plan& plan, const Cluster& cluster,

@@ -18,6 +18,35 @@ struct Conditions {
     bool operator==(const Conditions&) const = default;
 };
 
+/// What conditions come to for one layout on given GPUs, whatever the split of the model: made by StepTimer::paces.
+struct PlacedPaces {
+    /// A rank that may be the slowest of its worker.
+    struct Member {
+        int type = 0;       ///< of its GPU
+        GpuPace pace;       ///< `fabric` is that of the worker's slowest link
+        GpuPace stretched;  ///< 1 / pace
+    };
+    /// From a worker to a neighbour: of the ranks' messages inside nodes and of those between nodes the slowest link,
+    /// 0 where there is none.
+    struct Way {
+        double inside = 0.0, across = 0.0;
+        Duration delay;
+    };
+    /// State of the links of a group.
+    struct Links {
+        double slowest = 1.0;  ///< bandwidth over nominal
+        int nodes = 1;
+        Duration delay;  ///< longest that is added to a message of one of the nodes
+    };
+    std::vector<std::size_t> first_member;  ///< [workers + 1] into `members`
+    std::vector<Member> members;
+    std::vector<Way> to_next, to_previous;  ///< [workers]; empty with a single virtual stage
+    std::vector<Links> stages;              ///< [pipeline]
+    Links ends;                             ///< first and last stage of the replicas
+    bool delays = false;                    ///< whether the conditions name any
+    std::vector<double> micro_batch_factor;
+};
+
 /// Puts costs and conditions together, without contention:
 /// - a worker runs at the pace of its slowest member, since its tensor and context ranks work in lock step; where it
 /// spans
@@ -28,43 +57,44 @@ struct Conditions {
 /// - a collective runs at the pace of its slowest link; a delay of a node's messages counts once for every node and
 /// pass of
 ///   the ring (a reduction has two passes, reduce-scatter and gathering have one).
-/// Knows where every rank is, so that only conditions have to be looked at for each iteration. Keeps copies of what it
-/// is given.
+///
+/// Knows where every rank is, so that only conditions have to be looked at for each iteration; and conditions only once
+/// for all splits of the model over the same layout and GPUs:
+///
+///     PlacedPaces paces = timer.paces(conditions);           // O(ranks)
+///     for (each split) timer.times(costs_of_split, paces, times);  // O(cells)
 class StepTimer {
   public:
-    /// Throws std::invalid_argument when the plan does not fit the cluster.
+    /// O(ranks). Throws std::invalid_argument when the plan does not fit the cluster. Keeps copies of what it is given.
     StepTimer(IterationCosts costs, const Plan& plan, const Cluster& cluster);
 
     /// Throws std::invalid_argument when a vector has the wrong size or a pace is not positive.
     StepTimes at(const Conditions& conditions) const;
 
-  private:
-    /// Ranks that communicate with each other.
-    struct Group {
-        std::vector<int> ranks;
-        int nodes = 1;
-        int racks = 1;
-    };
-    struct Links;
-    struct Message;
+    /// What conditions come to on the plan's GPUs. Throws like `at`.
+    PlacedPaces paces(const Conditions& conditions) const;
+    /// `at` for other costs than the timer's own: those of any plan with the same layout on the same GPUs (for instance
+    /// from LayoutCosts). `times` is written over; its memory is used again. Of micro_batch_factor it copies what the
+    /// conditions said, which goes with the shares of the replicas.
+    void times(const IterationCosts& costs, const PlacedPaces& paces, StepTimes& times) const;
 
-    Group group_of(std::vector<int> ranks) const;
-    Links links_of(const Group& group, const Conditions& conditions) const;
+  private:
     void check(const Conditions& conditions) const;
-    GpuPace pace_of(int rank, const Conditions& conditions) const;
-    template <class WorkOfType>
-    std::int64_t slowest(const Group& worker, double link, const Conditions& conditions, const WorkOfType& work) const;
-    Message message(const Group& from, const Group& to, Duration hop_delay, const Conditions& conditions) const;
-    void add_worker(int replica, int stage, const Conditions& conditions, StepTimes& times) const;
-    void add_collectives(int stage, const Conditions& conditions, StepTimes& times) const;
+    PlacedPaces::Links links_of(std::size_t first_rank, std::size_t ranks, int nodes, int racks,
+                                const Conditions& conditions) const;
+    void add_members(std::size_t worker, const Conditions& conditions, PlacedPaces& out) const;
+    PlacedPaces::Way way(std::size_t from, std::size_t to, Duration hop_delay, const Conditions& conditions) const;
+    std::size_t first_rank(int replica, int stage) const {
+        return static_cast<std::size_t>((stage * layout_.data + replica) * layout_.ranks_per_worker());
+    }
 
     IterationCosts costs_;
     Layout layout_;
     std::size_t cluster_gpus_ = 0, cluster_nodes_ = 0, cluster_racks_ = 0;
     std::vector<int> gpu_of_rank_, node_of_rank_, rack_of_rank_, type_of_rank_;
-    std::vector<Group> workers_;  // [workers]
-    std::vector<Group> stages_;   // [pipeline] all ranks of a stage
-    Group ends_;                  // first and last stage of a replica
+    std::vector<int> worker_nodes_, worker_racks_;  // [workers] how many a worker spans
+    std::vector<int> stage_nodes_, stage_racks_;    // [pipeline]
+    int ends_nodes_ = 1, ends_racks_ = 1;           // first and last stage of a replica: most of any replica
 };
 
 /// For a single look: StepTimer(costs, plan, cluster).at(conditions).

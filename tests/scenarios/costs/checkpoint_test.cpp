@@ -60,5 +60,20 @@ TEST(Checkpoint, AsynchronousSavesWaitForHostMemoryOnly) {
     EXPECT_LT(checkpoint_costs(job, cluster, plan).save * 10, waiting);
 }
 
+TEST(Checkpoint, WaitsForTheFullestRankOfAnyReplica) {
+    const Job job = job_of(gpt(32, 4096, 32), 1, 16);
+    const Cluster cluster = dgx_a100(1);
+    Job waiting = job;
+    waiting.checkpoint.asynchronous = true;  // then the fullest rank's copy to host memory counts
+    Plan plan = plan_of(layout_of(1, 4, 2), job, cluster);
+    const CheckpointCosts even = checkpoint_costs(waiting, cluster, plan);
+    plan.layers_of_cell = {8, 8, 8, 8, 2, 14, 8, 8};
+    const CheckpointCosts second = checkpoint_costs(waiting, cluster, plan);
+    EXPECT_EQ(second.save, even.save) << "the first replica writes";
+    EXPECT_EQ(second.state, even.state);
+    plan.layers_of_cell = {2, 14, 8, 8, 8, 8, 8, 8};
+    EXPECT_GT(checkpoint_costs(waiting, cluster, plan).save, even.save);
+}
+
 }  // namespace
 }  // namespace headway::scenarios

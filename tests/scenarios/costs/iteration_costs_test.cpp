@@ -2,8 +2,10 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <stdexcept>
 
+#include "scenarios/costs/layout_costs.h"
 #include "tests/scenarios/costs/shipped_job.h"
 
 namespace headway::scenarios {
@@ -76,13 +78,15 @@ TEST(IterationCosts, DistributedOptimizerReducesAndGathersInsteadOfAllReducing) 
     const Job job = job_of(gpt(24, 4096, 32), 1, 64, "nemo-2025");
     Layout layout = layout_of(8, 1, 4);
     const Cluster cluster = dgx_a100(4);
-    const StageCosts plain = costs_of(job, layout, cluster).stages.at(0);
+    const IterationCosts plain_costs = costs_of(job, layout, cluster);
+    const StageCosts& plain = plain_costs.stages.at(0);
     layout.distributed_optimizer = true;
-    const StageCosts shared = costs_of(job, layout, cluster).stages.at(0);
+    const IterationCosts shared_costs = costs_of(job, layout, cluster);
+    const StageCosts& shared = shared_costs.stages.at(0);
     EXPECT_EQ(plain.gather_parameters[0], Duration());
     EXPECT_GT(shared.gather_parameters[0], Duration());
     EXPECT_LT(shared.reduce_gradients[0], plain.reduce_gradients[0]);
-    EXPECT_LT(shared.optimizer.memory, plain.optimizer.memory);
+    EXPECT_LT(shared_costs.virtual_stages[0][0].optimizer.memory, plain_costs.virtual_stages[0][0].optimizer.memory);
 }
 
 TEST(IterationCosts, ContextRanksReduceGradientsToo) {
@@ -138,6 +142,102 @@ TEST(IterationCosts, OfMixedGpusHaveOneEntryAType) {
     EXPECT_EQ(gpu_type_index(cluster, 12), 1);
     const IterationCosts one = costs_of(job, layout_of(8, 1, 1), cluster);
     EXPECT_TRUE(one.virtual_stages[1].empty());
+}
+
+/// Two racks' worth of nodes, the second half with older GPUs and a slower network.
+Cluster half_and_half() {
+    Cluster cluster = dgx_a100(2);
+    NodeGroup old = cluster.node_groups[0];
+    old.node.gpu = read_gpu(shipped_catalogue(), "V100-SXM2-32GB");
+    old.node.network.bandwidth = old.node.network.bandwidth * 0.25;
+    cluster.node_groups.push_back(old);
+    return cluster;
+}
+
+TEST(IterationCosts, OfUnevenReplicasAreThoseOfTheirCells) {
+    const Job job = job_of(gpt(24, 2048, 16), 1, 16);
+    const Cluster cluster = half_and_half();
+    Plan plan = plan_of(layout_of(8, 2, 2), job, cluster);
+    plan.layers_of_cell = {12, 12, 15, 9};
+    const IterationCosts costs = iteration_costs(job, cluster, plan);
+    for (int replica = 0; replica < 2; ++replica) {
+        Plan uniform = plan;
+        const std::vector<int> split{plan.layers(replica, 0), plan.layers(replica, 1)};
+        uniform.layers_of_cell = same_layers(split, 2);
+        const IterationCosts alone = iteration_costs(job, cluster, uniform);
+        EXPECT_TRUE(alone.class_of_cell.empty());
+        for (int type = 0; type < 2; ++type)
+            for (int k = 0; k < 2; ++k) {
+                const VirtualStageCosts& cell = costs.of(type, plan.layout, replica, k);
+                const VirtualStageCosts& same = alone.of(type, plan.layout, replica, k);
+                EXPECT_EQ(cell.forward.total(), same.forward.total());
+                EXPECT_EQ(cell.backward.total(), same.backward.total());
+                EXPECT_EQ(cell.optimizer.total(), same.optimizer.total());
+            }
+        for (std::size_t stage = 0; stage < 2; ++stage)
+            EXPECT_LE(alone.stages[stage].reduce_gradients[0], costs.stages[stage].reduce_gradients[0])
+                << "the fullest cell counts";
+    }
+}
+
+TEST(IterationCosts, CollectivesAndMessagesTakeTheSlowerKindOfNode) {
+    const Job job = job_of(gpt(24, 2048, 16), 1, 16);
+    const Cluster mixed = half_and_half();
+    Cluster fast = mixed, slow = mixed;
+    fast.node_groups[1] = fast.node_groups[0];
+    slow.node_groups[0] = slow.node_groups[1];
+    const Layout layout = layout_of(8, 2, 2);  // each stage on one node of each kind
+    Plan plan = plan_of(layout, job, mixed);
+    for (std::size_t rank = 0; rank < 32; ++rank)
+        plan.gpu_of_rank[rank] = static_cast<int>(rank % 8 + (rank / 8 % 2) * 16 + (rank / 16) * 8);
+    const IterationCosts both = iteration_costs(job, mixed, plan), of_fast = iteration_costs(job, fast, plan),
+                         of_slow = iteration_costs(job, slow, plan);
+    for (std::size_t stage = 0; stage < 2; ++stage) {
+        EXPECT_EQ(both.stages[stage].reduce_gradients[0], of_slow.stages[stage].reduce_gradients[0]);
+        EXPECT_GT(both.stages[stage].reduce_gradients[0], of_fast.stages[stage].reduce_gradients[0]);
+    }
+    EXPECT_EQ(both.activation.across_nodes, of_slow.activation.across_nodes);
+    EXPECT_GT(both.activation.across_nodes, of_fast.activation.across_nodes);
+    EXPECT_DOUBLE_EQ(both.peak.value * 2.0, of_fast.peak.value + of_slow.peak.value);
+}
+
+bool equal_costs(const IterationCosts& a, const IterationCosts& b) {
+    if (a.class_of_cell != b.class_of_cell || a.virtual_stages.size() != b.virtual_stages.size()) return false;
+    for (std::size_t type = 0; type < a.virtual_stages.size(); ++type) {
+        if (a.virtual_stages[type].size() != b.virtual_stages[type].size()) return false;
+        for (std::size_t i = 0; i < a.virtual_stages[type].size(); ++i) {
+            const VirtualStageCosts &x = a.virtual_stages[type][i], &y = b.virtual_stages[type][i];
+            if (x.forward.total() != y.forward.total() || x.backward.total() != y.backward.total() ||
+                x.optimizer.total() != y.optimizer.total())
+                return false;
+        }
+    }
+    for (std::size_t stage = 0; stage < a.stages.size(); ++stage)
+        if (a.stages[stage].reduce_gradients != b.stages[stage].reduce_gradients ||
+            a.stages[stage].gather_parameters != b.stages[stage].gather_parameters ||
+            a.stages[stage].optimizer.total() != b.stages[stage].optimizer.total())
+            return false;
+    return a.activation.across_nodes == b.activation.across_nodes && a.peak.value == b.peak.value;
+}
+
+TEST(LayoutCosts, SayWhatIterationCostsSayForEverySplitAndPlacement) {
+    const Job job = job_of(gpt(24, 2048, 16), 1, 16);
+    const Cluster cluster = half_and_half();
+    Plan plan = plan_of(layout_of(4, 4, 2), job, cluster);
+    LayoutCosts remembered(job, cluster, plan.layout, plan.gpu_of_rank);
+    IterationCosts reused;
+    for (int swap = 0; swap < 6; ++swap) {
+        for (const std::vector<int>& split : {std::vector<int>{6, 6, 6, 6}, {1, 9, 9, 5}, {0, 10, 4, 10}}) {
+            std::copy(split.begin(), split.end(), plan.layers_of_cell.begin() + 4 * (swap % 2));
+            remembered.costs(plan, reused);
+            EXPECT_TRUE(equal_costs(reused, iteration_costs(job, cluster, plan)));
+        }
+        for (int i = 0; i < 4; ++i)
+            std::swap(plan.gpu_of_rank[static_cast<std::size_t>(swap * 4 + i)],
+                      plan.gpu_of_rank[static_cast<std::size_t>(31 - swap - 4 * i)]);
+        EXPECT_THROW(remembered.costs(plan), std::invalid_argument) << "other GPUs";
+        remembered.place(plan.gpu_of_rank);
+    }
 }
 
 TEST(IterationCosts, RejectPlansThatDoNotFitJobOrCluster) {

@@ -112,5 +112,42 @@ TEST(Memory, ReportsEveryStageThatDoesNotFit) {
     EXPECT_TRUE(memory_shortages(small, cluster, plan_of(layout_of(1, 1, 8), small, cluster)).empty());
 }
 
+TEST(Memory, OfAStageIsThatOfItsFullestWorker) {
+    const Job job = job_of(gpt(32, 4096, 32), 1, 24);
+    Plan plan = plan_of(layout_of(1, 4, 2), job, dgx_a100(1));
+    plan.layers_of_cell = {8, 8, 8, 8, 11, 7, 7, 7};
+    plan.micro_batches_of_replica = {22, 2};  // replica 1 holds at most two micro-batches anywhere
+    const std::vector<StageMemory> workers = worker_memory(job, plan), stages = stage_memory(job, plan);
+    ASSERT_EQ(workers.size(), 8u);
+    EXPECT_GT(workers[4].parameters, workers[0].parameters);
+    EXPECT_GT(workers[0].activations, workers[4].activations);
+    for (std::size_t stage = 0; stage < 4; ++stage)
+        EXPECT_EQ(stages[stage].total(), std::max(workers[stage].total(), workers[4 + stage].total()));
+}
+
+TEST(Memory, IsCheckedWorkerByWorkerOnMixedGpus) {
+    Cluster cluster = dgx_a100(1);
+    NodeGroup small = cluster.node_groups[0];
+    small.node.gpu = read_gpu(shipped_catalogue(), "A100-SXM4-40GB");
+    cluster.node_groups.push_back(small);
+    const Job job = job_of(gpt(32, 4096, 32), 1, 16);
+    Plan plan = plan_of(layout_of(4, 2, 2), job, cluster);
+    for (int rank = 0; rank < 16; ++rank)  // replica 1 on the smaller GPUs
+        plan.gpu_of_rank[static_cast<std::size_t>(rank)] = rank % 4 + rank / 8 * 4 + (rank / 4 % 2) * 8;
+    const auto fits = [&](std::vector<int> layers) {
+        plan.layers_of_cell = std::move(layers);
+        MemoryTable table(job, plan.layout);
+        const bool fit = fits_memory(table, memory_of_gpus(cluster), plan);
+        EXPECT_EQ(fit, memory_shortages(job, cluster, plan).empty());
+        return fit;
+    };
+    EXPECT_FALSE(fits({16, 16, 31, 1}));
+    const auto shortages = memory_shortages(job, cluster, plan);
+    ASSERT_EQ(shortages.size(), 1u);
+    EXPECT_EQ(shortages[0].stage, 0);
+    EXPECT_EQ(shortages[0].gpu, 8);
+    EXPECT_TRUE(fits({31, 1, 16, 16})) << "the full stage stands on large GPUs only";
+}
+
 }  // namespace
 }  // namespace headway::scenarios

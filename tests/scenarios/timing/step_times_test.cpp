@@ -49,7 +49,8 @@ IterationCosts simple_costs(int types = 1) {
     const VirtualStageCosts stage{{ns(100), ns(20), ns(5), ns(10)},
                                   {ns(200), ns(40), ns(10), ns(20)},
                                   {ns(100), ns(20), ns(5), ns(20)},
-                                  {ns(100), ns(20), ns(5), ns(0)}};
+                                  {ns(100), ns(20), ns(5), ns(0)},
+                                  {}};
     for (int type = 0; type < types; ++type) {
         costs.virtual_stages.push_back({stage, stage});
         for (VirtualStageCosts& of : costs.virtual_stages.back()) of.forward.compute = ns(100 * (1 + type));
@@ -101,6 +102,45 @@ TEST(StepTimes, FollowTheSlowestMemberOfAWorker) {
 TEST(StepTimes, TakeTheCostsOfEachGpuType) {
     const StepTimes times = step_times(simple_costs(2), two_by_two(), four_nodes(true));
     EXPECT_THAT(times.forward, ElementsAre(135, 135, 135, 235));  // node 3 holds replica 1, stage 1
+}
+
+TEST(StepTimes, TakeTheLayersOfEachCell) {
+    IterationCosts costs = simple_costs();
+    costs.virtual_stages[0].push_back(costs.virtual_stages[0][0]);
+    costs.virtual_stages[0][2].forward.compute = ns(500);
+    costs.virtual_stages[0][2].optimizer.memory = ns(70);
+    costs.class_of_cell = {0, 1, 0, 2};  // replica 1, stage 1 holds more
+    const StepTimes times = step_times(costs, two_by_two(), four_nodes());
+    EXPECT_THAT(times.forward, ElementsAre(135, 135, 135, 535));
+    EXPECT_THAT(times.optimizer, ElementsAre(33, 33, 33, 103));
+}
+
+TEST(StepTimes, OfManySplitsUnderOnePlacementAreThoseOfEach) {
+    Conditions conditions;
+    conditions.gpus.resize(8);
+    conditions.gpus[2] = {0.7, 0.9, 0.8};
+    conditions.gpus[3] = {0.8, 0.6, 1.0};  // neither member of the worker is slower in every part
+    conditions.node_network = {1.0, 0.5, 1.0, 1.0};
+    conditions.node_delay = {ns(3), ns(0), ns(7), ns(0)};
+    const StepTimer timer(simple_costs(), two_by_two(), four_nodes());
+    const PlacedPaces paces = timer.paces(conditions);
+    StepTimes reused;
+    for (const std::int64_t more : {0, 300, 50}) {
+        IterationCosts costs = simple_costs();
+        costs.virtual_stages[0].push_back(costs.virtual_stages[0][1]);
+        costs.virtual_stages[0][2].forward.memory += ns(more);
+        costs.class_of_cell = {2, 1, 2, 0};
+        timer.times(costs, paces, reused);
+        const StepTimes alone = step_times(costs, two_by_two(), four_nodes(), conditions);
+        EXPECT_EQ(reused.forward, alone.forward);
+        EXPECT_EQ(reused.backward, alone.backward);
+        EXPECT_EQ(reused.send_activation, alone.send_activation);
+        EXPECT_EQ(reused.delay_gradient, alone.delay_gradient);
+        EXPECT_EQ(reused.reduce_gradients, alone.reduce_gradients);
+        const auto slowest = std::max(costs.virtual_stages[0][2].forward.at({0.7, 0.9, 0.8}),
+                                      costs.virtual_stages[0][2].forward.at({0.8, 0.6, 0.8}));
+        EXPECT_EQ(reused.forward[2], slowest.ns());
+    }
 }
 
 TEST(StepTimes, SendInsideANodeOverItsFabric) {
