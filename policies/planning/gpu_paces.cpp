@@ -30,9 +30,9 @@ Work work_of_rank(const scenarios::IterationCosts& costs, const scenarios::Plan&
     const scenarios::Layout& layout = plan.layout;
     Work once, work;
     for (int chunk = 0; chunk < layout.virtual_pipeline; ++chunk) {
-        const auto& cell = costs.virtual_stages.at(static_cast<std::size_t>(type))
-                               .at(static_cast<std::size_t>(chunk * layout.pipeline + stage));
+        const auto& cell = costs.of(type, layout, replica, chunk * layout.pipeline + stage);
         work += (cell.forward + cell.backward) * plan.micro_batches_of_replica[static_cast<std::size_t>(replica)];
+        work += cell.optimizer;
     }
     work += costs.stages[static_cast<std::size_t>(stage)].optimizer;
     return work;
