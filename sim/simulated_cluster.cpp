@@ -8,18 +8,23 @@ namespace headway::sim {
 
 class SimulatedCluster::Impl {
   public:
-    Impl(const scenarios::Scenario& scenario, scenarios::RunSink* sink, SimulationOptions options)
-        : trajectory(scenario, sink, options) {}
+    Impl(std::shared_ptr<Site> site, scenarios::RunSink* sink) : trajectory(std::move(site), sink) {}
     Trajectory trajectory;
 };
 
 SimulatedCluster::SimulatedCluster(const scenarios::Scenario& scenario, scenarios::RunSink* sink,
                                    SimulationOptions options)
-    : impl_(std::make_unique<Impl>(scenario, sink, options)) {}
+    : impl_(std::make_unique<Impl>(std::make_shared<Site>(scenario, options), sink)) {}
+SimulatedCluster::SimulatedCluster(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
 SimulatedCluster::~SimulatedCluster() = default;
 
+std::unique_ptr<SimulatedCluster> SimulatedCluster::another(scenarios::RunSink* sink) const {
+    return std::unique_ptr<SimulatedCluster>(
+        new SimulatedCluster(std::make_unique<Impl>(impl_->trajectory.site(), sink)));
+}
+
 const policies::ClusterFacts& SimulatedCluster::facts() const {
-    return impl_->trajectory.facts();
+    return impl_->trajectory.site()->facts;
 }
 void SimulatedCluster::start_episode(std::uint64_t seed) {
     impl_->trajectory.start(seed);
@@ -37,7 +42,7 @@ Duration SimulatedCluster::now() const {
     return impl_->trajectory.now();
 }
 Duration SimulatedCluster::healthy_iteration() const {
-    return impl_->trajectory.healthy_iteration();
+    return impl_->trajectory.site()->facts.healthy_iteration;
 }
 std::vector<scenarios::GpuSummary> SimulatedCluster::gpu_summaries() const {
     return impl_->trajectory.gpu_summaries();

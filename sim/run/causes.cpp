@@ -3,6 +3,7 @@
 #include <bit>
 #include <cmath>
 
+#include "sim/run/time_shares.h"
 #include "sim/run/trajectory.h"
 
 namespace headway::sim {
@@ -41,7 +42,7 @@ void Trajectory::track_lingering(const std::vector<double>& thermal_pace) {
             lingering_.insert(index);
         } else if (lingering_.count(index) > 0) {
             const std::vector<int> gpus = timeline_.gpus_of(index);
-            const std::vector<double>& healthy = prepared_.front().second.pace;
+            const std::vector<double>& healthy = current_->pace;
             const auto recovered = [&](int gpu) {
                 const double usual = healthy[cause_index(gpu)];
                 return thermal_pace[cause_index(gpu)] >= (usual < 1.0 ? usual - kUsualSwing : 1.0);
@@ -51,11 +52,11 @@ void Trajectory::track_lingering(const std::vector<double>& thermal_pace) {
     }
 }
 
-void Trajectory::attribute(Prepared& prepared, const IterationTimes& times, Duration start,
-                           const std::vector<double>& thermal_pace, std::vector<std::int64_t>& costs_ns) {
-    std::int64_t excess = times.duration.ns() - prepared.healthy.duration.ns();
+void Trajectory::attribute(const IterationTimes& times, Duration start, const std::vector<double>& thermal_pace,
+                           std::vector<std::int64_t>& costs_ns) {
+    std::int64_t excess = times.duration.ns() - current_->healthy.duration.ns();
     if (excess <= 0) return;
-    excess -= attribute_draws(*prepared.model, excess, times, start, thermal_pace, costs_ns);
+    excess -= attribute_draws(*current_->model, excess, times, start, thermal_pace, costs_ns);
 
     // Parts of the iteration between changes; each bears what it would make a whole iteration longer, by its length.
     struct Part {
@@ -71,7 +72,7 @@ void Trajectory::attribute(Prepared& prepared, const IterationTimes& times, Dura
     }
     const auto time_at = [&](Duration at, const std::vector<int>& without, const std::vector<double>& pace) {
         const ClusterState state = state_with(timeline_.environment(at, without), pace);
-        return prepared.model->steady(state, &state).duration;
+        return current_->model->steady(state, &state).duration;
     };
     std::vector<Part> parts;
     double sum = 0.0;
@@ -81,7 +82,8 @@ void Trajectory::attribute(Prepared& prepared, const IterationTimes& times, Dura
         if (!part.causes.empty()) {
             const bool only = next - at == times.duration;
             part.weight =
-                only ? 1.0 : (next - at).s() * std::max(1e-9, (time_at(at, {}, rough) - prepared.healthy.duration).s());
+                only ? 1.0
+                     : (next - at).s() * std::max(1e-9, (time_at(at, {}, rough) - current_->healthy.duration).s());
             sum += part.weight;
             parts.push_back(std::move(part));
         }
@@ -95,12 +97,12 @@ void Trajectory::attribute(Prepared& prepared, const IterationTimes& times, Dura
             std::llround(static_cast<double>(excess) * after) - std::llround(static_cast<double>(excess) * before);
         before = after;
         attribution_.split(
-            share, part.causes, {timeline_.fingerprint(part.at), hash, prepared.number},
+            share, part.causes, {timeline_.fingerprint(part.at), hash, current_->number},
             [&](int cause) {
                 std::vector<double> pace = rough;
                 if (cause >= 0 && Timeline::thermal(scenario_.disturbances[cause_index(cause)].cause))
                     for (const int gpu : timeline_.gpus_of(cause))
-                        pace[cause_index(gpu)] = std::max(pace[cause_index(gpu)], prepared.pace[cause_index(gpu)]);
+                        pace[cause_index(gpu)] = std::max(pace[cause_index(gpu)], current_->pace[cause_index(gpu)]);
                 return time_at(part.at, cause < 0 ? std::vector<int>{} : std::vector<int>{cause}, pace);
             },
             costs_ns);
@@ -128,6 +130,22 @@ std::int64_t Trajectory::attribute_draws(PlanModel& model, std::int64_t excess_n
         },
         costs_ns);
     return share;
+}
+
+void Trajectory::report(const IterationTimes& times, Duration start, const std::vector<double>& thermal_pace) {
+    if (reporter_.sink() == nullptr) return;
+    scenarios::IterationEvent event;
+    event.index = completed_;
+    event.start_ns = start.ns();
+    event.duration_ns = times.duration.ns();
+    event.repeats = completed_ < furthest_;
+    event.shares = shares_of(current_->shares, times.duration.ns());
+    event.disturbance_cost_ns.assign(scenario_.disturbances.size(), 0);
+    attribute(times, start, thermal_pace, event.disturbance_cost_ns);
+    reporter_.sink()->iteration(event);
+    if (site_->options.operations && reporter_.sink()->wants_operations())
+        reporter_.sink()->operations(event.index, event.start_ns, current_->model->timeline(last_states_));
+    track_lingering(thermal_pace);
 }
 
 }  // namespace headway::sim

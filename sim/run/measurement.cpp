@@ -12,8 +12,9 @@ MeasurementAverage::MeasurementAverage(const scenarios::Plan& plan) : plan_(plan
     idle_ns_.assign(ranks, 0.0);
 }
 
-void MeasurementAverage::add(const IterationTimes& times, const std::vector<double>& pace) {
-    ++count_;
+void MeasurementAverage::add(const IterationTimes& times, const std::vector<double>& pace, int iterations) {
+    count_ += iterations;
+    const double times_over = iterations;
     const scenarios::Layout& layout = plan_.layout;
     for (int replica = 0; replica < layout.data; ++replica) {
         for (int stage = 0; stage < layout.pipeline; ++stage) {
@@ -28,9 +29,10 @@ void MeasurementAverage::add(const IterationTimes& times, const std::vector<doub
                     plan_.rank(member % layout.tensor, member / layout.tensor, replica, stage));
                 const double own = pace[static_cast<std::size_t>(plan_.gpu_of_rank[rank])];
                 const double worked = static_cast<double>(worker.compute.ns()) * slowest / own;
-                compute_ns_[rank] += worked;
-                exposed_ns_[rank] += static_cast<double>((worker.compute + worker.data_exposed).ns()) - worked;
-                idle_ns_[rank] += static_cast<double>(worker.idle.ns());
+                compute_ns_[rank] += times_over * worked;
+                exposed_ns_[rank] +=
+                    times_over * (static_cast<double>((worker.compute + worker.data_exposed).ns()) - worked);
+                idle_ns_[rank] += times_over * static_cast<double>(worker.idle.ns());
             }
         }
     }
@@ -40,6 +42,7 @@ std::vector<policies::RankMeasurement> MeasurementAverage::ranks(
     const Fleet& fleet, const Environment& environment, const std::vector<double>& busy,
     const std::vector<std::int64_t>& memory_of_stage) const {
     std::vector<policies::RankMeasurement> result;
+    result.reserve(plan_.gpu_of_rank.size());
     const double iterations = std::max(1, count_);
     const auto mean = [&](double sum) { return Duration::nanoseconds(std::llround(sum / iterations)); };
     const int ranks_of_stage = plan_.layout.data * plan_.layout.ranks_per_worker();

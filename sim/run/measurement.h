@@ -12,10 +12,11 @@ namespace headway::sim {
 /// Averages over the iterations of one `run` what a real cluster would measure of them.
 class MeasurementAverage {
   public:
+    /// Keeps a reference to the plan.
     explicit MeasurementAverage(const scenarios::Plan& plan);
 
-    /// `pace` [GPUs] compute speed of each GPU in this iteration.
-    void add(const IterationTimes& times, const std::vector<double>& pace);
+    /// `pace` [GPUs] compute speed of each GPU in this iteration, `iterations` alike.
+    void add(const IterationTimes& times, const std::vector<double>& pace, int iterations = 1);
     bool empty() const { return count_ == 0; }
 
     /// Ranks of the plan; sensors as they read now. A rank's compute is its own kernels: in a worker, the faster ranks
@@ -27,7 +28,7 @@ class MeasurementAverage {
     static std::vector<policies::GroupMeasurement> groups(const PlanModel& model, const ClusterState& state);
 
   private:
-    scenarios::Plan plan_;
+    const scenarios::Plan& plan_;
     int count_ = 0;
     std::vector<double> compute_ns_;  ///< [ranks]
     std::vector<double> exposed_ns_;

@@ -1,4 +1,4 @@
-// What a trajectory does when a part of its machines is lost, and when it moves to another plan.
+// What a trajectory does when a part of its machines is lost.
 #include <algorithm>
 #include <cmath>
 #include <numeric>
@@ -123,7 +123,7 @@ void Trajectory::lose(const scenarios::Plan& plan, Duration at, const std::vecto
         absorb(std::move(outage));
     }
     take_losses(plan, noticed, noticed);
-    fleet_.cool(environment_.surroundings, noticed - at);
+    cool(noticed - at);
     now_ = noticed;
     reporter_.disturbances(now_);
 }
@@ -139,14 +139,14 @@ policies::RecoveryOutcome Trajectory::recover(const policies::Recovery& choice) 
         return wait_for_replacement();
     }
     if (choice.kind != policies::Recovery::Kind::kRestart) throw std::invalid_argument("unknown recovery");
-    check_plan(choice.plan);
+    const std::shared_ptr<PreparedPlan> next = usable(choice.plan);
     roll_back();
-    return restart_under(choice.plan);
+    return restart_under(next);
 }
 
 policies::RecoveryOutcome Trajectory::wait_for_replacement() {
-    Prepared& prepared = prepared_.front().second;
-    const scenarios::Plan plan = prepared.model->plan();
+    const scenarios::Plan& plan = current_->plan;
+    const Duration restart = current_->checkpoint.restart;
     const Duration noticed = now_;
 
     // Every lost part is replaced by what is there first: a spare, a node that arrives, or its own repair. What is lost
@@ -171,24 +171,24 @@ policies::RecoveryOutcome Trajectory::wait_for_replacement() {
                                                          : "no spare node, and it would have been repaired") +
                                  " after " + waited + ", but the run ended first");
         }
-        const std::optional<Duration> next = next_loss(plan, ready + prepared.checkpoint.restart);
+        const std::optional<Duration> next = next_loss(plan, ready + restart);
         if (!next) break;
         ready = std::max(ready, *next + checkpointing.detection);
         take_losses(plan, *next, *next + checkpointing.detection);
     }
-    const Duration end = until_the_end(ready + prepared.checkpoint.restart);
+    const Duration end = until_the_end(ready + restart);
     if (outages_.size() > kOutagesTold) what += "; and " + std::to_string(outages_.size() - kOutagesTold) + " more";
     if (until_the_end(ready) == ready)
         what += "; restart and loading the checkpoint of iteration " + std::to_string(checkpoints_.back().iteration) +
                 " took " + pause_text(end - ready);
-    refresh_environment();
-    fleet_.cool(environment_.surroundings, end - noticed);
+    cool(end - noticed);
     for (const Outage& outage : outages_)
         for (const int gpu : outage.gpus) fleet_.replace(gpu, environment_.surroundings[static_cast<std::size_t>(gpu)]);
-    return go_on(plan, end, what);
+    return go_on(end, std::move(what), false);
 }
 
-policies::RecoveryOutcome Trajectory::restart_under(const scenarios::Plan& plan) {
+policies::RecoveryOutcome Trajectory::restart_under(const std::shared_ptr<PreparedPlan>& next) {
+    const scenarios::Plan& plan = next->plan;
     std::string what;
     for (std::size_t i = 0; i < std::min(kOutagesTold, outages_.size()); ++i)
         what += (what.empty() ? "" : "; ") + outages_[i].what + " lost in iteration " + std::to_string(completed_);
@@ -197,21 +197,20 @@ policies::RecoveryOutcome Trajectory::restart_under(const scenarios::Plan& plan)
     refresh_environment();
     for (const Outage& outage : outages_)
         for (const int gpu : outage.gpus) fleet_.replace(gpu, environment_.surroundings[static_cast<std::size_t>(gpu)]);
-    Prepared& next = prepare(plan);
-    const Duration end = until_the_end(now_ + next.checkpoint.restart);
+    const Duration end = until_the_end(now_ + next->checkpoint.restart);
     what += "; restarted without waiting under " + scenarios::describe(plan.layout) + " on " +
             std::to_string(plan.gpu_of_rank.size()) + " GPUs; restart and loading the checkpoint of iteration " +
             std::to_string(checkpoints_.back().iteration) + " took " + pause_text(end - now_);
-    fleet_.cool(environment_.surroundings, end - now_);
+    cool(end - now_);
     take_up(next);
-    return go_on(plan, end, what);
+    return go_on(end, std::move(what), true);
 }
 
-policies::RecoveryOutcome Trajectory::go_on(const scenarios::Plan& plan, Duration end, std::string what) {
+policies::RecoveryOutcome Trajectory::go_on(Duration end, std::string what, bool other_plan) {
     policies::RecoveryOutcome outcome;
     outcome.pause = end - now_;
     outcome.iterations_lost = static_cast<int>(completed_ - checkpoints_.back().iteration);
-    outcome.plan = plan;
+    outcome.plan = current_->plan;
     what += "; " + iterations_text(outcome.iterations_lost) + " to be trained again";
     ++vain_recoveries_;
     if (ended() && (!scenario_.run.time || end < *scenario_.run.time))
@@ -224,6 +223,7 @@ policies::RecoveryOutcome Trajectory::go_on(const scenarios::Plan& plan, Duratio
         event.iterations_lost = outcome.iterations_lost;
         event.disturbance = outages_.front().disturbance;
         event.what = std::move(what);
+        if (other_plan) event.plan = current_->plan;
         reporter_.sink()->pause(event);
     }
     completed_ = checkpoints_.back().iteration;
@@ -232,38 +232,6 @@ policies::RecoveryOutcome Trajectory::go_on(const scenarios::Plan& plan, Duratio
     last_save_ = end;
     reporter_.disturbances(now_);
     return outcome;
-}
-
-void Trajectory::take_up(const Prepared& prepared) {
-    fleet_.take_up(environment_.surroundings, prepared.busy);
-    busy_ = prepared.busy;
-    last_duration_ = prepared.healthy.duration;
-}
-
-Duration Trajectory::move_to(const scenarios::Plan& plan) {
-    expect_nothing_lost();
-    check_plan(plan);
-    if (plan == prepared_.front().first) return Duration();
-    // Stop, save, restart under the new plan: what every training stack can do.
-    const Duration save = prepared_.front().second.checkpoint.save;
-    Prepared& next = prepare(plan);
-    const Duration pause = save + next.checkpoint.restart;
-    refresh_environment();
-    fleet_.cool(environment_.surroundings, pause);
-    if (reporter_.sink() != nullptr) {
-        scenarios::PauseEvent event;
-        event.reason = scenarios::PauseEvent::Reason::kSwitch;
-        event.start_ns = now_.ns();
-        event.duration_ns = pause.ns();
-        event.what = "saved, and restarted under " + scenarios::describe(plan.layout);
-        event.plan = plan;
-        reporter_.sink()->pause(event);
-    }
-    checkpoints_ = {{completed_, now_ + save}};
-    now_ += pause;
-    last_save_ = now_;
-    take_up(next);
-    return pause;
 }
 
 }  // namespace headway::sim

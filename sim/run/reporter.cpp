@@ -27,6 +27,7 @@ Reporter::Reporter(const scenarios::Scenario& scenario, const Timeline& timeline
 }
 
 void Reporter::start() {
+    if (sink_ == nullptr) return;
     marks_ = all_marks_;
     readings_.assign(readings_.size(), Reading());
     loads_.assign(static_cast<std::size_t>(racks_), -1.0);
@@ -42,7 +43,7 @@ void Reporter::disturbances(Duration until) {
 }
 
 void Reporter::loss_ends(int disturbance, Duration at) {
-    if (disturbance >= 0) marks_.emplace(at, Mark{disturbance, false});
+    if (sink_ != nullptr && disturbance >= 0) marks_.emplace(at, Mark{disturbance, false});
 }
 
 bool Reporter::differs(const Reading& now, const Reading& last, double clock_step) {

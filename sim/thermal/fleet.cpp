@@ -48,11 +48,12 @@ double Fleet::load_of(std::size_t gpu, double busy) const {
 
 std::vector<GpuThermal::Step> Fleet::steps_of(double seconds) const {
     std::vector<GpuThermal::Step> steps;
-    for (const GpuThermal& thermal : models_) steps.push_back(thermal.step(seconds));
+    for (const GpuThermal& thermal : *models_) steps.push_back(thermal.step(seconds));
     return steps;
 }
 
-Fleet::Fleet(const scenarios::Cluster& cluster) : cluster_(cluster) {
+Fleet::Fleet(const scenarios::Cluster& cluster) {
+    std::vector<GpuThermal> models;
     std::map<std::pair<int, bool>, std::size_t> known;  // node group and slot kind
     int node = 0;
     for (std::size_t group = 0; group < cluster.node_groups.size(); ++group) {
@@ -60,14 +61,15 @@ Fleet::Fleet(const scenarios::Cluster& cluster) : cluster_(cluster) {
         for (int n = 0; n < nodes.count; ++n, ++node) {
             for (int slot = 0; slot < nodes.node.gpus; ++slot) {
                 const bool hot = is_hot_slot(slot);
-                const auto [at, is_new] = known.try_emplace({static_cast<int>(group), hot}, models_.size());
-                if (is_new) models_.emplace_back(nodes.node.gpu, hot);
+                const auto [at, is_new] = known.try_emplace({static_cast<int>(group), hot}, models.size());
+                if (is_new) models.emplace_back(nodes.node.gpu, hot);
                 model_of_.push_back(at->second);
                 clock_step_.push_back(nodes.node.gpu.clock_step.value);
             }
         }
     }
-    last_answer_.resize(models_.size());
+    last_answer_.resize(models.size());
+    models_ = std::make_shared<const std::vector<GpuThermal>>(std::move(models));
     states_.resize(model_of_.size());
     settled_.resize(model_of_.size());
     reference_.assign(model_of_.size(), 1.0);
@@ -118,7 +120,7 @@ std::vector<double> Fleet::references(const std::vector<double>& busy) const {
     for (const double share : busy) busiest = std::max(busiest, busy_on_grid(share));
     const GpuSurroundings nominal;
     std::vector<double> of_model;
-    for (const GpuThermal& thermal : models_)
+    for (const GpuThermal& thermal : *models_)
         of_model.push_back(thermal.clock(thermal.equilibrium({}, nominal, busiest), nominal));
     std::vector<double> result;
     for (const std::size_t at : model_of_) result.push_back(of_model[at]);
@@ -267,6 +269,15 @@ GpuThermalState Fleet::equilibrium_of(std::size_t gpu, const GpuThermalState& st
                 state.hardware_slowdown,
                 model(gpu).equilibrium(state, around, busy)};
     return last.answer;
+}
+
+bool Fleet::at_rest(const std::vector<GpuSurroundings>& around, const std::vector<double>& busy) const {
+    for (std::size_t gpu = 0; gpu < states_.size(); ++gpu) {
+        const Settled& settled = settled_[gpu];
+        const double share = load_of(gpu, busy[gpu]);
+        if (share >= 0.0 && !(settled.is && settled.busy == share && settled.around == around[gpu])) return false;
+    }
+    return true;
 }
 
 void Fleet::cool(const std::vector<GpuSurroundings>& around, scenarios::Duration duration) {

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <memory>
 #include <vector>
 
 #include "scenarios/language/cluster.h"
@@ -39,6 +40,10 @@ class Fleet {
     /// Moves on under load. Returns the GPUs that shut down.
     std::vector<int> advance(const std::vector<GpuSurroundings>& around, const std::vector<double>& busy,
                              scenarios::Duration duration);
+    /// True when `advance` would change no GPU: all of the job's have arrived at the equilibrium of this load.
+    bool at_rest(const std::vector<GpuSurroundings>& around, const std::vector<double>& busy) const;
+    /// What `advance` does then.
+    void rest(scenarios::Duration duration) { elapsed_s_ += duration.s(); }
     /// Moves on while the job stands still.
     void cool(const std::vector<GpuSurroundings>& around, scenarios::Duration duration);
     /// Another plan: the load from now on. What leaves the job rests from then on, what joins it has rested since; the
@@ -86,20 +91,19 @@ class Fleet {
     /// from iteration to iteration (heat averages over them anyway) leave a settled GPU settled.
     double load_of(std::size_t gpu, double busy) const;
     std::vector<GpuThermal::Step> steps_of(double seconds) const;
-    const GpuThermal& model(std::size_t gpu) const { return models_[model_of_[gpu]]; }
+    const GpuThermal& model(std::size_t gpu) const { return (*models_)[model_of_[gpu]]; }
     double clock_of(std::size_t gpu, const GpuSurroundings& around) const;
 
-    scenarios::Cluster cluster_;
-    std::vector<GpuThermal> models_;       ///< per GPU type and slot kind
-    std::vector<LastAnswer> last_answer_;  ///< [models]
-    std::vector<std::size_t> model_of_;    ///< [GPUs]
-    std::vector<double> clock_step_;       ///< [GPUs]
-    std::vector<GpuThermalState> states_;  ///< [GPUs]
-    std::vector<Settled> settled_;         ///< [GPUs]
-    std::vector<double> reference_;        ///< [GPUs] MHz
-    std::vector<double> load_;             ///< [GPUs] busy share that heats it
-    double elapsed_s_ = 0.0;               ///< since the start
-    std::vector<double> idle_since_s_;     ///< [GPUs] of those outside the job
+    std::shared_ptr<const std::vector<GpuThermal>> models_;  ///< per GPU type and slot kind
+    std::vector<LastAnswer> last_answer_;                    ///< [models]
+    std::vector<std::size_t> model_of_;                      ///< [GPUs]
+    std::vector<double> clock_step_;                         ///< [GPUs]
+    std::vector<GpuThermalState> states_;                    ///< [GPUs]
+    std::vector<Settled> settled_;                           ///< [GPUs]
+    std::vector<double> reference_;                          ///< [GPUs] MHz
+    std::vector<double> load_;                               ///< [GPUs] busy share that heats it
+    double elapsed_s_ = 0.0;                                 ///< since the start
+    std::vector<double> idle_since_s_;                       ///< [GPUs] of those outside the job
     int unsettled_ = 0;
 };
 
