@@ -22,9 +22,9 @@ const Duration kSwapLayers = Duration::milliseconds(10);
 /// Other groups of ranks: connections of new communicators are opened in the background, the first collective on each
 /// is slow.
 const Duration kSwapCommunicators = Duration::milliseconds(100);
-/// Background: until the communicators of the new plan are there.
+/// Until the communicators of the new plan are there.
 const Duration kMakeCommunicators = Duration::seconds(2);
-/// Background: until processes have started on GPUs that the old plan leaves idle.
+/// Until processes have started on GPUs that the old plan leaves idle.
 const Duration kStartRanks = Duration::seconds(30);
 
 bool moves_nothing(const Plan& from, const Plan& to) {
@@ -76,13 +76,13 @@ SwitchCosts SwitchEstimate::to(const Plan& plan) {
     costs.moved = Bytes(moved.total());
     costs.at_boundary = Bytes(static_cast<std::int64_t>(static_cast<double>(moved.optimizer) * gradients + 0.5));
     costs.background = Duration::seconds(loads_.seconds(1.0, 1.0) / kBackgroundShare);
-    costs.live_pause += kSwapLayers + Duration::seconds(loads_.seconds(0.0, gradients));
+    costs.gradients = Duration::seconds(loads_.seconds(0.0, gradients));
+    costs.live_pause += kSwapLayers + costs.gradients;
     if (regroups(from_, plan)) {
-        costs.background = std::max(costs.background, kMakeCommunicators);
         costs.live_pause += kSwapCommunicators;
-        if (std::any_of(plan.gpu_of_rank.begin(), plan.gpu_of_rank.end(),
-                        [&](int gpu) { return placed_.rank_of(gpu) < 0; }))
-            costs.background = std::max(costs.background, kStartRanks);
+        const bool idle_ones_join = std::any_of(plan.gpu_of_rank.begin(), plan.gpu_of_rank.end(),
+                                                [&](int gpu) { return placed_.rank_of(gpu) < 0; });
+        costs.preparation = idle_ones_join ? kStartRanks : kMakeCommunicators;
     }
     const Room needed = room(placed);
     costs.extra_memory = Bytes(needed.extra);

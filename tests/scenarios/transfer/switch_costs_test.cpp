@@ -140,10 +140,10 @@ TEST(SwitchCosts, StaysWithinTheAimsOnALargeJob) {
     Plan layers = from;
     layers.layers_of_cell = same_layers({6, 6, 6, 5, 7, 6, 6, 6, 6, 6, 6, 6, 6, 6, 6, 6}, 8);
     const SwitchCosts move = switch_costs(job, cluster, from, layers);
-    EXPECT_LT(move.live_pause.s(), 0.2 * iteration_s);
+    EXPECT_LT(move.live_pause_behind(Duration::seconds(iteration_s)).s(), 0.2 * iteration_s);
     EXPECT_TRUE(move.fits_live);
     const SwitchCosts degrees = switch_costs(job, cluster, from, gpt3_plan(8, 8, 16));
-    EXPECT_LT(degrees.live_pause.s(), iteration_s);
+    EXPECT_LT(degrees.live_pause_behind(Duration::seconds(iteration_s)).s(), iteration_s);
     EXPECT_GT(degrees.restart_pause, job.checkpoint.restart);
     EXPECT_GT(degrees.moved, move.moved);
 }
@@ -163,14 +163,24 @@ TEST(SwitchCosts, SaysWhereMemoryHoldsNoSecondCopy) {
     EXPECT_TRUE(switch_costs(job, cluster, from, to).fits_live);
 }
 
-TEST(SwitchCosts, RanksOnIdleGpusStartInTheBackground) {
+TEST(SwitchCosts, WhatAnIterationDoesNotCoverFollowsAtFullBandwidth) {
+    SwitchCosts costs;
+    costs.background = Duration::seconds(6);
+    costs.gradients = Duration::seconds(1);
+    costs.live_pause = Duration::seconds(1.5);
+    EXPECT_EQ(costs.live_pause_behind(Duration::seconds(6)), costs.live_pause);
+    EXPECT_EQ(costs.live_pause_behind(Duration::seconds(2)), costs.live_pause + Duration::seconds(2));
+    EXPECT_EQ(costs.live_pause_behind(Duration::seconds(6), 0.5), Duration::seconds(1.5 + 1 + 3));
+}
+
+TEST(SwitchCosts, RanksOnIdleGpusStartWhileTrainingGoesOn) {
     const Job job = gpt3_job();
     const Cluster cluster = dgx_a100(129);
     const Plan from = gpt3_plan(8, 16, 8);
     Plan to = from;
     for (int i = 0; i < 8; ++i) to.gpu_of_rank[static_cast<std::size_t>(i)] = 1024 + i;
     const SwitchCosts in = switch_costs(job, cluster, from, to);
-    EXPECT_GT(in.background, Duration::seconds(10));
+    EXPECT_GT(in.preparation, Duration::seconds(10));
     EXPECT_LT(in.live_pause, Duration::seconds(1));
     EXPECT_EQ(in.extra_memory.count(), 0);
 }
