@@ -56,7 +56,7 @@ SwitchEstimate::SwitchEstimate(const Job& job, const Cluster& cluster, const Pla
       from_((check_plan(job, cluster, from), from)),
       map_(cluster),
       placed_(job, map_, from_),
-      memory_(stage_memory(job, from_)),
+      memory_(job, from_.layout),
       save_(checkpoint_costs(job, cluster, from_).save),
       loads_(map_) {}
 
@@ -91,18 +91,18 @@ SwitchCosts SwitchEstimate::to(const Plan& plan) {
 }
 
 /// A rank that receives keeps all of its old plan meanwhile; at the boundary activations have gone when gradients come.
-SwitchEstimate::Room SwitchEstimate::room(const PlacedPlan& to) const {
-    const std::vector<StageMemory> memory = stage_memory(job_, to.plan());
+SwitchEstimate::Room SwitchEstimate::room(const PlacedPlan& to) {
+    MemoryTable memory(job_, to.layout());
     const double gradients = job_.stack.gradient_bytes / static_cast<double>(kStateOptimizerBytes);
     Room room;
     for (const int gpu : loads_.touched()) {
         const Load in = loads_.of_gpu(gpu).in();
         if (in.total() == 0) continue;
         const int was = placed_.rank_of(gpu), is = to.rank_of(gpu);
+        const StageMemory next = memory.worker(to.plan(), to.replica_of_rank(is), to.stage_of_rank(is));
         StageMemory old;
-        const StageMemory& next = memory[static_cast<std::size_t>(to.stage_of_rank(is))];
         old.reserve = next.reserve;
-        if (was >= 0) old = memory_[static_cast<std::size_t>(placed_.stage_of_rank(was))];
+        if (was >= 0) old = memory_.worker(from_, placed_.replica_of_rank(was), placed_.stage_of_rank(was));
         const auto gradient = static_cast<std::int64_t>(static_cast<double>(in.optimizer) * gradients);
         const std::int64_t streaming = old.total().count() + in.total();
         const std::int64_t boundary = streaming - old.activations.count() + gradient;

@@ -60,14 +60,14 @@ class SwitchEstimate {
 
   private:
     struct Room;
-    Room room(const PlacedPlan& to) const;
+    Room room(const PlacedPlan& to);
 
     const Job& job_;
     const Cluster& cluster_;
     Plan from_;
     LinkMap map_;
     PlacedPlan placed_;
-    std::vector<StageMemory> memory_;  ///< [pipeline]
+    MemoryTable memory_;  ///< of the plan at hand
     Duration save_;
     LinkLoads loads_;
 };
