@@ -58,6 +58,16 @@ struct ValidateArguments : CatalogueArguments {
     bool json = false;
 };
 
+struct EvaluateArguments : CatalogueArguments {
+    std::vector<std::string> policies;
+    std::vector<std::filesystem::path> on;  ///< scenarios, sets of scenarios, folders of both
+    int seeds = 1;
+    std::optional<int> limit;    ///< scenarios of each set
+    std::optional<int> workers;  ///< runs at a time; none: as many as there are processors
+    bool longest_path = false;   ///< iterations without contention on shared links
+    bool json = false;
+};
+
 struct CompareArguments {
     std::filesystem::path a;
     std::filesystem::path b;
@@ -74,8 +84,8 @@ struct Finished {
     int exit_code = 0;
 };
 
-using Command = std::variant<Finished, ReplayArguments, CheckArguments, PlanArguments, ListArguments, ValidateArguments,
-                             CompareArguments, ExportArguments>;
+using Command = std::variant<Finished, ReplayArguments, EvaluateArguments, CheckArguments, PlanArguments, ListArguments,
+                             ValidateArguments, CompareArguments, ExportArguments>;
 
 Command parse_arguments(int argc, const char* const* argv, const std::string& version);
 

@@ -24,7 +24,7 @@ namespace {
 /// How long an end that was asked for may go unnoticed.
 constexpr int kPollMilliseconds = 200;
 
-/// One running worker. Its answer is 'S' and a summary, or 'E' and a message; it ends with the pipe.
+/// One running worker. What it writes is 'S' and its answer, or 'E' and a message; it ends with the pipe.
 struct Worker {
     std::size_t index = 0;
     pid_t process = -1;
@@ -32,10 +32,10 @@ struct Worker {
     std::string answer;
 };
 
-[[noreturn]] void work(std::size_t index, const std::function<scenarios::RunSummary(std::size_t)>& run, int pipe) {
+[[noreturn]] void work(std::size_t index, const std::function<std::string(std::size_t)>& run, int pipe) {
     std::string answer;
     try {
-        answer = "S" + to_bytes(run(index));
+        answer = "S" + run(index);
     } catch (const std::exception& error) {
         answer = std::string("E") + error.what();
     }
@@ -49,7 +49,7 @@ struct Worker {
     ::_exit(done == answer.size() ? 0 : 1);  // no destructors of the parent's objects
 }
 
-Worker start_worker(std::size_t index, const std::function<scenarios::RunSummary(std::size_t)>& run,
+Worker start_worker(std::size_t index, const std::function<std::string(std::size_t)>& run,
                     const std::map<int, Worker>& running) {
     int ends[2];
     if (::pipe(ends) != 0) throw std::runtime_error(std::string("pipe: ") + std::strerror(errno));
@@ -66,7 +66,7 @@ Worker start_worker(std::size_t index, const std::function<scenarios::RunSummary
 }
 
 /// Waits for a worker whose pipe has ended; throws when it failed.
-scenarios::RunSummary result_of(const Worker& worker) {
+std::string result_of(Worker& worker) {
     int status = 0;
     while (::waitpid(worker.process, &status, 0) < 0 && errno == EINTR) {
     }
@@ -75,7 +75,8 @@ scenarios::RunSummary result_of(const Worker& worker) {
         throw std::runtime_error("a worker process ended without an answer" +
                                  (WIFSIGNALED(status) ? " (signal " + std::to_string(WTERMSIG(status)) + ")" : ""));
     }
-    return summary_from_bytes(worker.answer.substr(1));
+    worker.answer.erase(0, 1);
+    return std::move(worker.answer);
 }
 
 /// Reads what a pipe holds; returns false at its end.
@@ -99,26 +100,28 @@ void show_progress(std::size_t finished, std::size_t count) {
 
 }  // namespace
 
-std::vector<scenarios::RunSummary> summaries_of_processes(std::size_t count,
-                                                          const std::function<scenarios::RunSummary(std::size_t)>& run,
-                                                          const std::function<bool()>& end_asked) {
-    const std::size_t at_a_time = std::max(1u, std::thread::hardware_concurrency());
+std::vector<std::optional<std::string>> answers_of_processes(std::size_t count,
+                                                             const std::function<std::string(std::size_t)>& run,
+                                                             const ProcessOptions& options) {
+    const std::size_t at_a_time =
+        options.at_a_time > 0 ? options.at_a_time : std::max(1u, std::thread::hardware_concurrency());
     std::map<int, Worker> running;  // by pipe
-    std::map<std::size_t, scenarios::RunSummary> finished;
+    std::vector<std::optional<std::string>> answers(count);
     std::optional<std::runtime_error> failure;
-    std::size_t next = 0;
+    std::size_t next = 0, finished = 0;
     bool told_to_end = false;
-    while (!running.empty() || (next < count && !end_asked() && !failure)) {
-        while (running.size() < at_a_time && next < count && !end_asked() && !failure) {
+    const auto end_asked = [&] { return failure || (options.end_asked && options.end_asked()); };
+    while (!running.empty() || (next < count && !end_asked())) {
+        while (running.size() < at_a_time && next < count && !end_asked()) {
             Worker worker = start_worker(next++, run, running);
             running.emplace(worker.pipe, std::move(worker));
         }
         if (running.empty()) break;
-        if (!told_to_end && (end_asked() || failure)) {  // a terminal tells them itself, `kill` tells only this process
+        if (!told_to_end && end_asked()) {  // a terminal tells them itself, `kill` tells only this process
             told_to_end = true;
             for (const auto& [pipe, worker] : running) ::kill(worker.process, SIGINT);
         }
-        show_progress(finished.size(), count);
+        if (options.progress) options.progress(finished);
         std::vector<pollfd> waiting;
         for (const auto& [pipe, worker] : running) waiting.push_back({pipe, POLLIN, 0});
         if (::poll(waiting.data(), waiting.size(), kPollMilliseconds) < 0 && errno != EINTR) {
@@ -130,17 +133,28 @@ std::vector<scenarios::RunSummary> summaries_of_processes(std::size_t count,
             if (read_some(worker)) continue;
             ::close(worker.pipe);
             try {
-                finished.emplace(worker.index, result_of(worker));
+                answers[worker.index] = result_of(worker);
+                ++finished;
             } catch (const std::runtime_error& error) {
                 if (!failure) failure = error;
             }
             running.erase(event.fd);
         }
     }
-    show_progress(count, count);
     if (failure) throw *failure;
+    return answers;
+}
+
+std::vector<scenarios::RunSummary> summaries_of_processes(std::size_t count,
+                                                          const std::function<scenarios::RunSummary(std::size_t)>& run,
+                                                          const std::function<bool()>& end_asked) {
+    const ProcessOptions options{0, end_asked, [&](std::size_t finished) { show_progress(finished, count); }};
+    const auto answers = answers_of_processes(
+        count, [&](std::size_t index) { return to_bytes(run(index)); }, options);
+    show_progress(count, count);
     std::vector<scenarios::RunSummary> ordered;
-    for (auto& [index, summary] : finished) ordered.push_back(std::move(summary));
+    for (const std::optional<std::string>& answer : answers)
+        if (answer) ordered.push_back(summary_from_bytes(*answer));
     return ordered;
 }
 
