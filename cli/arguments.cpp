@@ -173,7 +173,19 @@ Command parse_arguments(int argc, const char* const* argv, const std::string& ve
     replay_command->footer(kReplayFooter);
     replay_command->add_option("scenario", replay.scenario, "Scenario file")->type_name("FILE")->required();
     add_sets(*replay_command, sets);
-    replay_command->add_option("--policy", replay.policy, "Who decides (headway list policies)")->type_name("NAME");
+    replay_command
+        ->add_option("--policy", replay.policy, "Who decides: a rule (headway list policies) or a file NAME.policy")
+        ->type_name("NAME");
+    replay_command
+        ->add_option("--shadow", replay.shadow, "Also ask this policy at every decision, and report what it would do")
+        ->type_name("NAME");
+    replay_command
+        ->add_option("--no-guard", replay.no_guards,
+                     "Switch guards of a trained policy off: ood (a rule takes over where it was not trained), "
+                     "rollback (switches that miss their prediction are taken back)")
+        ->type_name("GUARD,...")
+        ->delimiter(',')
+        ->check(CLI::IsMember({"ood", "rollback"}));
     replay_command
         ->add_option("--iterations", replay.iterations, "Optimizer steps to train, instead of the scenario's run:")
         ->type_name("N")

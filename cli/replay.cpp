@@ -29,6 +29,17 @@ struct PreparedRun {
     scenarios::Plan plan;
 };
 
+Oversight oversight_of(const ReplayArguments& arguments) {
+    Oversight oversight;
+    const auto off = [&](const char* guard) {
+        return std::find(arguments.no_guards.begin(), arguments.no_guards.end(), guard) != arguments.no_guards.end();
+    };
+    oversight.guards.out_of_distribution = !off("ood");
+    oversight.guards.rollback = !off("rollback");
+    oversight.shadow = arguments.shadow;
+    return oversight;
+}
+
 /// Reads and checks everything, so that a run that starts has no mistakes left in its input. Wildcards of the strategy
 /// get the values that they have in `like`, or are searched. Nothing when Ctrl-C ended that.
 std::optional<PreparedRun> prepare(const ReplayArguments& arguments, const scenarios::Catalogue& catalogue,
@@ -39,6 +50,11 @@ std::optional<PreparedRun> prepare(const ReplayArguments& arguments, const scena
         option.add("policy", "--policy " + *arguments.policy);
         expect_policy(*arguments.policy, option);
         overrides.emplace_back("policy", *arguments.policy);
+    }
+    if (arguments.shadow) {
+        scenarios::KeyPlaces option;
+        option.add("policy", "--shadow " + *arguments.shadow);
+        expect_policy(*arguments.shadow, option);
     }
     if (seed) overrides.emplace_back("seed", std::to_string(*seed));
     scenarios::KeyPlaces places;
@@ -88,7 +104,7 @@ int replay_once(const ReplayArguments& arguments, const PreparedRun& prepared, c
     }
     scenarios::SinkList all(sinks);
     const bool operations = arguments.trace || arguments.level == scenarios::RecordLevel::kOperations;
-    const bool complete = run_simulation(prepared.scenario, prepared.plan, operations, all);
+    const bool complete = run_simulation(prepared.scenario, prepared.plan, oversight_of(arguments), operations, all);
     if (!complete) complain("interrupted: the report covers what was done");
     print(arguments.json ? scenarios::report_json(summary.summary()) : scenarios::report_text(summary.summary()));
     return complete ? kSucceeded : kInterrupted;
@@ -103,7 +119,7 @@ int replay_seeds(const ReplayArguments& arguments, const scenarios::Catalogue& c
     catch_interrupts();
     const auto run = [&](std::size_t index) {
         scenarios::SummarySink summary;
-        run_simulation(runs[index].scenario, runs[index].plan, false, summary);
+        run_simulation(runs[index].scenario, runs[index].plan, oversight_of(arguments), false, summary);
         return summary.summary();
     };
     const std::vector<scenarios::RunSummary> all = summaries_of_processes(runs.size(), run, interrupted);

@@ -1,8 +1,11 @@
 #include "cli/simulated_run.h"
 
+#include <utility>
+
 #include "cli/interrupt.h"
 #include "policies/episode.h"
 #include "policies/policy.h"
+#include "policies/shadow.h"
 #include "scenarios/costs/iteration_costs.h"
 #include "scenarios/record/run_header.h"
 #include "sim/simulated_cluster.h"
@@ -13,14 +16,18 @@ namespace {
 
 class RecordedDecisions final : public policies::EpisodeSink {
   public:
-    explicit RecordedDecisions(scenarios::RunSink& sink) : sink_(sink) {}
+    RecordedDecisions(scenarios::RunSink& sink, const policies::ShadowedPolicy* shadowed)
+        : sink_(sink), shadowed_(shadowed) {}
     bool decided(const policies::Decision& decision) override {
-        sink_.decision(policies::decision_event(decision));
+        scenarios::DecisionEvent event = policies::decision_event(decision);
+        if (shadowed_ != nullptr) event.shadow = shadowed_->choice();
+        sink_.decision(event);
         return !interrupted();
     }
 
   private:
     scenarios::RunSink& sink_;
+    const policies::ShadowedPolicy* shadowed_;
 };
 
 }  // namespace
@@ -33,15 +40,23 @@ policies::WorldFactory what_if_worlds(const scenarios::Scenario& scenario) {
     };
 }
 
-bool run_simulation(const scenarios::Scenario& scenario, const scenarios::Plan& plan, bool operations,
-                    scenarios::RunSink& sink) {
+bool run_simulation(const scenarios::Scenario& scenario, const scenarios::Plan& plan, const Oversight& oversight,
+                    bool operations, scenarios::RunSink& sink) {
     catch_interrupts();
     policies::EpisodeOptions episode;
     episode.decision_interval = scenario.decision_interval;
     episode.max_iterations = scenario.run.time ? 0 : scenario.run.iterations;
     episode.seed = scenario.seed;
-    const std::unique_ptr<policies::Policy> policy =
-        policies::make_policy(scenario.policy, {what_if_worlds(scenario), episode});
+    const policies::PolicyResources resources{what_if_worlds(scenario), episode};
+    std::unique_ptr<policies::Policy> policy =
+        policies::make_guarded_policy(scenario.policy, resources, oversight.guards);
+    const policies::ShadowedPolicy* shadowed = nullptr;
+    if (oversight.shadow) {
+        auto both = std::make_unique<policies::ShadowedPolicy>(
+            std::move(policy), policies::make_policy(*oversight.shadow, resources), episode.decision_interval);
+        shadowed = both.get();
+        policy = std::move(both);
+    }
     sim::SimulationOptions options;
     options.operations = operations;
     sim::SimulatedCluster cluster(scenario, &sink, options);
@@ -49,7 +64,7 @@ bool run_simulation(const scenarios::Scenario& scenario, const scenarios::Plan& 
     sink.begin(scenarios::make_run_header(scenario, plan, scenario.policy, cluster.healthy_iteration(),
                                           scenarios::iteration_costs(scenario.job, scenario.cluster, plan)));
     policies::CandidateGenerator generator(cluster.facts());
-    RecordedDecisions recorded(sink);
+    RecordedDecisions recorded(sink, shadowed);
     const policies::EpisodeSummary done = policies::run_episode(cluster, generator, *policy, episode, recorded);
     scenarios::RunFooter footer;
     footer.complete = done.complete;

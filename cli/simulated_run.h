@@ -1,5 +1,9 @@
 #pragma once
 
+#include <optional>
+#include <string>
+
+#include "policies/guardrails.h"
 #include "policies/what_if.h"
 #include "scenarios/language/plan.h"
 #include "scenarios/language/scenario.h"
@@ -11,10 +15,16 @@ namespace headway::cli {
 /// live in a process beside the run itself.
 policies::WorldFactory what_if_worlds(const scenarios::Scenario& scenario);
 
+/// Who watches over the policy of a run.
+struct Oversight {
+    policies::GuardOptions guards;
+    std::optional<std::string> shadow;  ///< policy that is asked too and does not act
+};
+
 /// Runs a scenario under its policy on the simulator from `plan` on and tells `sink` everything, from the header to the
 /// footer. Ctrl-C ends it at the next decision: the footer then says that it was interrupted, and false is returned.
 /// Once a process: SimGrid has one engine. `operations`: also tell every operation of every iteration.
-bool run_simulation(const scenarios::Scenario& scenario, const scenarios::Plan& plan, bool operations,
-                    scenarios::RunSink& sink);
+bool run_simulation(const scenarios::Scenario& scenario, const scenarios::Plan& plan, const Oversight& oversight,
+                    bool operations, scenarios::RunSink& sink);
 
 }  // namespace headway::cli

@@ -18,8 +18,8 @@ policies::SearchResult search_with_progress(const policies::PlanningTask& task, 
 /// standard error. Does nothing for a strategy without wildcards. Returns false when Ctrl-C ended the search.
 bool resolve_wildcards(scenarios::Scenario& scenario, const scenarios::KeyPlaces& places);
 
-/// Options that turn a scenario's strategy and micro-batch into these: "--set strategy.tensor=4 ...". Empty where nothing
-/// differs, and where a list would be too long for a command line.
+/// Options that turn a scenario's strategy and micro-batch into these: "--set strategy.tensor=4 ...". Empty where
+/// nothing differs, and where a list would be too long for a command line.
 std::string options_for(const scenarios::Scenario& scenario, const scenarios::Strategy& strategy, int micro_batch);
 
 }  // namespace headway::cli

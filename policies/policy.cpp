@@ -1,8 +1,11 @@
 #include "policies/policy.h"
 
 #include <array>
+#include <filesystem>
 #include <stdexcept>
 
+#include "policies/learning/learned_policy.h"
+#include "policies/learning/policy_file.h"
 #include "policies/rules/greedy_policy.h"
 #include "policies/rules/hysteresis_policy.h"
 #include "policies/rules/rule_parameters.h"
@@ -13,6 +16,8 @@
 namespace headway::policies {
 
 namespace {
+
+constexpr std::string_view kPolicyFileEnding = ".policy";
 
 struct PolicyFactory {
     const char* name;
@@ -62,6 +67,10 @@ std::vector<PolicyEntry> registered_policies() {
 }
 
 std::unique_ptr<Policy> make_policy(std::string_view name, const PolicyResources& resources) {
+    if (name.ends_with(kPolicyFileEnding)) {
+        const std::filesystem::path file(name);
+        return std::make_unique<LearnedPolicy>(read_policy(file), file.filename().string());
+    }
     RuleParameters parameters(name);
     const PolicyFactory& factory = factory_of(parameters);
     if (factory.looks_ahead && !resources.worlds) {

@@ -24,9 +24,6 @@ class Policy {
     virtual Action decide(const Observation& observation, const std::vector<Candidate>& candidates) = 0;
     /// Plans that the next decision wants to choose from besides the generator's own; offered where they are legal.
     virtual std::span<const scenarios::Plan> further_plans() const { return {}; }
-    /// Whether this decision is one that the policy was made for. A rule always is; a trained policy is not where its
-    /// inputs lie outside what it was trained on (`policies/guardrails.h` then asks a rule instead).
-    virtual bool in_distribution(const Observation&, const std::vector<Candidate>&) const { return true; }
 };
 
 struct PolicyEntry {
