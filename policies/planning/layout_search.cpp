@@ -12,6 +12,7 @@
 #include "policies/planning/iteration_bound.h"
 #include "policies/planning/plan_explanation.h"
 #include "policies/planning/point_bounds.h"
+#include "policies/planning/uneven_plans.h"
 #include "scenarios/costs/iteration_costs.h"
 #include "scenarios/costs/memory.h"
 #include "scenarios/timing/evaluator.h"
@@ -29,6 +30,7 @@ using scenarios::Plan;
 using scenarios::StepTimes;
 
 constexpr std::size_t kRememberedEvaluators = 48;
+constexpr std::size_t kPlansOfUnevenLayout = 3;
 constexpr std::int64_t kExpansionsBetweenQuestions = 64;
 
 /// Conditions as a layout sees them: delays of hops belong to one number of stages.
@@ -200,16 +202,24 @@ class BestFirst {
     void expand(const Entry& entry) {
         const LayoutPoint& point = points_[entry.point];
         const scenarios::Job job = job_of(task_, point);
-        Plan plan = even_plan(task_, point, groups(point.layout.tensor), GpuOrder::kStagesTogether);
-        const FullestStage fullest = fullest_stage(job, task_.cluster, plan);
-        if (fullest.share > 1.0) {
-            remember_shortage(point, fullest);
-            return;
+        const GpuGroups& where = groups(point.layout.tensor);
+        std::vector<Plan> plans;
+        if (bounds_.uniform()) {
+            plans.push_back(even_plan(task_, point, where, GpuOrder::kStagesTogether));
+        } else {
+            plans = uneven_.of(point, where, kPlansOfUnevenLayout);
         }
-        ++result_.costed;
-        const StepTimes times = times_of(task_, scenarios::iteration_costs(job, task_.cluster, plan), plan);
-        const Duration bound = iteration_lower_bound(plan.layout, plan.micro_batches_of_replica, times);
-        queue_.push({bound, Stage::kPlan, entry.order, entry.point, std::move(plan)});
+        for (Plan& plan : plans) {
+            const FullestStage fullest = fullest_stage(job, task_.cluster, plan);
+            if (fullest.share > 1.0) {
+                remember_shortage(point, fullest);
+                continue;
+            }
+            ++result_.costed;
+            const StepTimes times = times_of(task_, scenarios::iteration_costs(job, task_.cluster, plan), plan);
+            const Duration bound = iteration_lower_bound(plan.layout, plan.micro_batches_of_replica, times);
+            queue_.push({bound, Stage::kPlan, entry.order, entry.point, std::move(plan)});
+        }
     }
 
     void evaluate(const Entry& entry) {
@@ -229,6 +239,7 @@ class BestFirst {
     const SearchOptions& options_;
     const std::vector<LayoutPoint> points_;
     PointBounds bounds_;
+    UnevenPlans uneven_{task_, bounds_};
     EvaluatorShelf shelf_;
     std::map<int, GpuGroups> groups_;
     std::priority_queue<Entry> queue_;

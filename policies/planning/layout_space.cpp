@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <limits>
+#include <map>
 #include <numeric>
 
 namespace headway::policies {
@@ -26,6 +28,30 @@ struct ScheduleChoice {
     int zero_bubble_memory;
 };
 
+/// Numbers of groups that are worth a look: all, and those within some shares of the fastest one's speed.
+std::vector<int> fast_groups(const PlanningTask& task, const GpuGroups& groups) {
+    std::vector<double> speeds;
+    for (int group = 0; group < groups.groups(); ++group) {
+        double slowest = std::numeric_limits<double>::infinity();
+        for (int member = 0; member < groups.tensor(); ++member) {
+            const int gpu = groups.gpu(group, member);
+            const double pace =
+                task.conditions.gpus.empty() ? 1.0 : task.conditions.gpus[static_cast<std::size_t>(gpu)].compute;
+            slowest = std::min(slowest, task.cluster.gpu_type(gpu).peak_half.value * pace);
+        }
+        speeds.push_back(slowest);
+    }
+    std::sort(speeds.rbegin(), speeds.rend());
+    std::vector<int> counts = {groups.groups()};
+    for (const double share : {0.25, 0.5, 0.75, 0.95}) {
+        const auto slower =
+            std::find_if(speeds.begin(), speeds.end(), [&](double speed) { return speed < share * speeds.front(); });
+        counts.push_back(static_cast<int>(slower - speeds.begin()));
+    }
+    counts.erase(std::unique(counts.begin(), counts.end()), counts.end());
+    return counts;
+}
+
 class SpaceWalk {
   public:
     SpaceWalk(const PlanningTask& task, bool across)
@@ -41,6 +67,7 @@ class SpaceWalk {
         for (const int tensor : tensors(gpus)) {
             reach(Reached::kTensor);
             const GpuGroups groups(task_.cluster, usable, tensor);
+            fast_groups_[tensor] = fast_groups(task_, groups);
             for (const int context : contexts(groups.groups(), tensor)) {
                 reach(Reached::kContext);
                 const int workers = groups.groups() / context;
@@ -55,7 +82,7 @@ class SpaceWalk {
                         layout.schedule = choice.schedule;
                         layout.virtual_pipeline = choice.chunks;
                         layout.zero_bubble_memory = choice.zero_bubble_memory;
-                        add_replicas(layout, workers / pipeline);
+                        add_replicas(layout, most_replicas(groups, context * pipeline));
                     }
                 }
             }
@@ -128,7 +155,16 @@ class SpaceWalk {
         return choices;
     }
 
-    void add_replicas(const Layout& layout, int most) {
+    /// Replicas of so many groups that fit on all groups, or on the fast ones alone.
+    std::vector<int> most_replicas(const GpuGroups& groups, int of_groups) const {
+        std::vector<int> counts;
+        for (const int usable : fast_groups_.at(groups.tensor()))
+            if (usable >= of_groups) counts.push_back(usable / of_groups);
+        counts.erase(std::unique(counts.begin(), counts.end()), counts.end());
+        return counts;
+    }
+
+    void add_replicas(const Layout& layout, const std::vector<int>& most) {
         const int batch = task_.job.global_batch;
         const int unit = layout.schedule == Schedule::kInterleaved ? layout.pipeline : 1;
         const std::vector<int> sizes =
@@ -139,21 +175,25 @@ class SpaceWalk {
         }
     }
 
-    std::vector<int> replicas(int micro_batches, int unit, int most) const {
+    std::vector<int> replicas(int micro_batches, int unit, const std::vector<int>& most) const {
         const std::size_t given = task_.strategy.micro_batches_per_replica.size();
         const int asked = given > 0 ? static_cast<int>(given) : open_.data ? 0 : fixed_.data;
         if (asked > 0) {
-            const bool legal = asked <= most && (given > 0 || !even_shares(micro_batches, unit, asked).empty());
+            const bool legal = !most.empty() && asked <= most.front() &&
+                               (given > 0 || !even_shares(micro_batches, unit, asked).empty());
             return legal ? std::vector<int>{asked} : std::vector<int>{};
         }
         if (micro_batches % unit != 0) return {};
         const int units = micro_batches / unit;
-        const int largest = std::min(most, units);
-        if (largest < 1) return {};
-        const int share = (units + largest - 1) / largest;
-        int even = largest;
-        while (units % even != 0) --even;
-        std::vector<int> counts = {largest, (units + share - 1) / share, even};
+        std::vector<int> counts;
+        for (const int limit : most) {
+            const int largest = std::min(limit, units);
+            if (largest < 1) continue;
+            const int share = (units + largest - 1) / largest;
+            int even = largest;
+            while (units % even != 0) --even;
+            counts.insert(counts.end(), {largest, (units + share - 1) / share, even});
+        }
         std::sort(counts.begin(), counts.end(), std::greater<>());
         counts.erase(std::unique(counts.begin(), counts.end()), counts.end());
         return counts;
@@ -177,6 +217,7 @@ class SpaceWalk {
     const Layout fixed_;
     const bool across_;
     Reached reached_ = Reached::kNothing;
+    std::map<int, std::vector<int>> fast_groups_;  // by tensor degree, all groups first
     std::vector<LayoutPoint> points_;
 };
 
@@ -288,7 +329,8 @@ scenarios::Job job_of(const PlanningTask& task, const LayoutPoint& point) {
     return job;
 }
 
-scenarios::Plan even_plan(const PlanningTask& task, const LayoutPoint& point, const GpuGroups& groups, GpuOrder order) {
+scenarios::Plan even_plan(const PlanningTask& task, const LayoutPoint& point, const GpuGroups& groups, GpuOrder order,
+                          const std::vector<int>& group_order) {
     const Layout& layout = point.layout;
     scenarios::Plan plan;
     plan.layout = layout;
@@ -297,10 +339,13 @@ scenarios::Plan even_plan(const PlanningTask& task, const LayoutPoint& point, co
         for (int replica = 0; replica < layout.data; ++replica) {
             const int worker =
                 order == GpuOrder::kStagesTogether ? stage * layout.data + replica : replica * layout.pipeline + stage;
-            for (int context = 0; context < layout.context; ++context)
+            for (int context = 0; context < layout.context; ++context) {
+                const int place = worker * layout.context + context;
+                const int group = group_order.empty() ? place : group_order[static_cast<std::size_t>(place)];
                 for (int tensor = 0; tensor < layout.tensor; ++tensor)
                     plan.gpu_of_rank[static_cast<std::size_t>(plan.rank(tensor, context, replica, stage))] =
-                        groups.gpu(worker * layout.context + context, tensor);
+                        groups.gpu(group, tensor);
+            }
         }
     const std::vector<int>& layers = task.strategy.layers_per_stage;
     plan.layers_of_cell = scenarios::same_layers(

@@ -24,7 +24,7 @@ struct PlanningTask {
     /// Empty: healthy. `hop_delay` counts for layouts with as many hops, and no others.
     scenarios::Conditions conditions;
     std::vector<int> unavailable_gpus;  ///< lost, ascending
-    bool layers_apart = true;           ///< replicas may split the model differently
+    bool layers_apart = false;          ///< replicas may split the model differently
 };
 
 /// Everything open but the micro-batch, and neither layers nor shares given: what `headway plan` explores when the
@@ -58,7 +58,8 @@ std::vector<int> usable_gpus(const PlanningTask& task);
 
 /// All legal points, in a fixed order: tensor divides heads, hidden and ffn, context the sequence, every virtual stage
 /// has a layer, every replica a micro-batch (interleaved: a multiple of the stages). Of the numbers of replicas that
-/// the GPUs allow, the largest counts and those below it that split the batch more evenly. `tensor_across_nodes` gives
+/// the GPUs allow, the largest counts and those below it that split the batch more evenly; where GPUs differ in speed,
+/// the same for the fast ones alone. `tensor_across_nodes` gives
 /// the layouts whose tensor groups are wider than a node, and no others. What could only be slower is left out: GPUs
 /// are idle only where no further replica fits, a single stage has one schedule, and with fused attention nothing is
 /// recomputed selectively.
@@ -76,8 +77,10 @@ enum class GpuOrder {
     kReplicasTogether  ///< replica by replica: all stages of a replica are neighbours
 };
 
-/// The plan of a point with equal stages and shares (or those that the task gives).
-scenarios::Plan even_plan(const PlanningTask& task, const LayoutPoint& point, const GpuGroups& groups, GpuOrder order);
+/// The plan of a point with equal stages and shares (or those that the task gives), on the first groups, or on those of
+/// `group_order` in that order.
+scenarios::Plan even_plan(const PlanningTask& task, const LayoutPoint& point, const GpuGroups& groups, GpuOrder order,
+                          const std::vector<int>& group_order = {});
 
 /// The job with the point's micro-batch.
 scenarios::Job job_of(const PlanningTask& task, const LayoutPoint& point);

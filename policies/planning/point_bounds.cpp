@@ -15,6 +15,9 @@ using scenarios::WorkSeconds;
 /// Seconds become whole nanoseconds piece by piece in the costs, and layers are added up in another order there.
 constexpr double kRoundingAllowance = 1.0 - 1e-6;
 
+/// A forward is at least this share of forward and backward.
+constexpr double kForwardShare = 0.2;
+
 double paced_seconds(const WorkSeconds& work, const scenarios::GpuPace& pace) {
     return work.compute / pace.compute + work.memory / pace.memory + work.fixed + work.communication / pace.fabric;
 }
@@ -47,6 +50,7 @@ PointBounds::PointBounds(const PlanningTask& task) : task_(task) {
 }
 
 void PointBounds::classify() {
+    class_of_gpu_.assign(static_cast<std::size_t>(task_.cluster.gpus()), 0);
     for (const int gpu : usable_gpus(task_)) {
         const scenarios::Node& node = task_.cluster.node(task_.cluster.node_of(gpu));
         const auto kind = std::find_if(kinds_.begin(), kinds_.end(),
@@ -58,9 +62,12 @@ void PointBounds::classify() {
         const auto found = std::find_if(classes_.rbegin(), classes_.rend(), [&](const GpuClass& known) {
             return known.kind == one.kind && known.pace == one.pace;
         });
+        std::size_t& number = class_of_gpu_[static_cast<std::size_t>(gpu)];
         if (found == classes_.rend()) {
+            number = classes_.size();
             classes_.push_back(one);
         } else {
+            number = static_cast<std::size_t>(classes_.rend() - found) - 1;
             ++found->gpus;
         }
     }
@@ -81,9 +88,12 @@ const PointBounds::Units& PointBounds::units(const LayoutPoint& point) {
             {scenarios::layer_costs(rank), scenarios::embedding_costs(rank), scenarios::head_costs(rank)});
     }
     for (const GpuClass& gpus : classes_) {
-        const scenarios::LayerCosts& layer = all.kinds[gpus.kind].layer;
-        const double seconds = paced_seconds(layer.forward, gpus.pace) + paced_seconds(layer.backward(), gpus.pace);
-        all.speeds.emplace_back(1.0 / seconds / layout.ranks_per_worker(), gpus.gpus);
+        const auto both = [&](const auto& costs) {
+            return paced_seconds(costs.forward, gpus.pace) + paced_seconds(costs.backward(), gpus.pace);
+        };
+        const UnitCosts& kind = all.kinds[gpus.kind];
+        all.classes.push_back({both(kind.layer), both(kind.embedding), both(kind.head)});
+        all.speeds.emplace_back(1.0 / all.classes.back().layer / layout.ranks_per_worker(), gpus.gpus);
     }
     std::sort(all.speeds.rbegin(), all.speeds.rend());
     return all;
@@ -134,14 +144,31 @@ Duration PointBounds::even_bound(const LayoutPoint& point, const UnitCosts& unit
 }
 
 Duration PointBounds::speed_bound(const LayoutPoint& point, const Units& units) const {
-    double sum = 0.0;
-    int left = point.layout.world_size();
+    const scenarios::Layout& layout = point.layout;
+    double sum = 0.0, slowest = 0.0;
+    int left = layout.world_size();
     for (const auto& [speed, gpus] : units.speeds) {
+        if (left == 0) break;
         sum += speed * std::min(left, gpus);
+        slowest = speed;
         left -= std::min(left, gpus);
     }
-    const double work = static_cast<double>(task_.job.global_batch / point.micro_batch) * task_.job.model.layers;
-    return Duration::nanoseconds(whole_ns(work / sum));
+    const double micro_batches = task_.job.global_batch / point.micro_batch;
+    // A stage waits for the first micro-batch until the stages before it are through, and ends before they are through
+    // with its last one. Over the best uneven split that is at least half of the way through an even one, less where
+    // the stages differ in speed (weighted by speed, the bounds of all stages add up to this), as long as every replica
+    // has as many micro-batches as stages.
+    const double alike = slowest / units.speeds.front().first;
+    double fill = 0.0;
+    if (micro_batches / layout.data * alike >= layout.pipeline) {
+        fill = layout.data * 0.5 * (layout.pipeline - 1) * alike / layout.virtual_pipeline;
+        if (layout.schedule == scenarios::Schedule::kZeroBubble) fill *= kForwardShare;
+    }
+    return Duration::nanoseconds(whole_ns((micro_batches + fill) * task_.job.model.layers / sum));
+}
+
+PointBounds::GpuSeconds PointBounds::seconds(const LayoutPoint& point, int gpu) {
+    return units(point).classes[class_of_gpu_[static_cast<std::size_t>(gpu)]];
 }
 
 Duration PointBounds::operator()(const LayoutPoint& point) {

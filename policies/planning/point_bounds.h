@@ -20,6 +20,11 @@ class PointBounds {
     explicit PointBounds(const PlanningTask& task);
 
     scenarios::Duration operator()(const LayoutPoint& point);
+    /// Forward and backward of one micro-batch on a usable GPU at its pace, as a member of a worker of this layout.
+    struct GpuSeconds {
+        double layer = 0.0, embedding = 0.0, head = 0.0;
+    };
+    GpuSeconds seconds(const LayoutPoint& point, int gpu);
     /// Whether all usable GPUs are alike and no condition slows any of them.
     bool uniform() const { return uniform_; }
 
@@ -35,6 +40,7 @@ class PointBounds {
     };
     struct Units {
         std::vector<UnitCosts> kinds;
+        std::vector<GpuSeconds> classes;
         std::vector<std::pair<double, int>> speeds;  ///< layers a second of a worker's member, GPUs; fastest first
     };
     using Key = std::tuple<int, int, scenarios::Recompute, int>;  // tensor, context, recompute, micro-batch
@@ -48,6 +54,7 @@ class PointBounds {
     const PlanningTask& task_;
     std::vector<const scenarios::Node*> kinds_;
     std::vector<GpuClass> classes_;
+    std::vector<std::size_t> class_of_gpu_;  ///< [GPUs of the cluster]
     bool uniform_ = true;
     std::map<Key, Units> units_;
     std::map<int, std::vector<int>> layers_;

@@ -1,0 +1,265 @@
+#include "policies/planning/uneven_plans.h"
+
+#include <algorithm>
+#include <cstddef>
+#include <limits>
+#include <numeric>
+#include <optional>
+#include <utility>
+
+#include "policies/planning/micro_batch_shares.h"
+#include "scenarios/costs/memory.h"
+
+namespace headway::policies {
+
+namespace {
+
+using scenarios::Layout;
+using scenarios::Plan;
+
+/// A stage as linear in its layers.
+struct StageSpeed {
+    double layer_s = 0.0;
+    double rest_s = 0.0;  // embedding, logits
+    int most = 0;         // layers that fit in memory
+    double time(int layers) const { return rest_s + layer_s * layers; }
+};
+
+/// Layers of each stage for which the slowest one is as fast as it can be, and among those splits the sum of all is
+/// least; empty where they do not fit. Each stage has at least `least`.
+std::vector<int> fast_split(const std::vector<StageSpeed>& stages, int layers, int least) {
+    const auto room = [&](double bound) {
+        int sum = 0;
+        for (const StageSpeed& stage : stages) {
+            const double fit = (bound - stage.rest_s) / stage.layer_s * (1.0 + 1e-12);
+            sum += std::clamp(static_cast<int>(std::clamp(fit, 0.0, 1e6)), least, stage.most);
+        }
+        return sum;
+    };
+    double low = 0.0, high = 0.0;
+    for (const StageSpeed& stage : stages) {
+        if (stage.most < least) return {};
+        low = std::max(low, stage.time(least));
+        high = std::max(high, stage.time(layers));
+    }
+    if (room(high) < layers || static_cast<int>(stages.size()) * least > layers) return {};
+    for (int step = 0; step < 48 && room(low) < layers; ++step) {
+        const double middle = 0.5 * (low + high);
+        (room(middle) < layers ? low : high) = middle;
+    }
+    const double bound = room(low) >= layers ? low : high;
+    std::vector<int> split;
+    for (const StageSpeed& stage : stages) {
+        const double fit = (bound - stage.rest_s) / stage.layer_s * (1.0 + 1e-12);
+        split.push_back(std::clamp(static_cast<int>(std::clamp(fit, 0.0, 1e6)), least, stage.most));
+    }
+    // What is too much is taken from the stages that are slowest by the layer, of equals from the last.
+    int excess = std::accumulate(split.begin(), split.end(), 0) - layers;
+    while (excess > 0) {
+        std::size_t slowest = stages.size();
+        for (std::size_t s = 0; s < stages.size(); ++s)
+            if (split[s] > least && (slowest == stages.size() || stages[s].layer_s > stages[slowest].layer_s ||
+                                     (stages[s].layer_s == stages[slowest].layer_s &&
+                                      stages[s].time(split[s]) >= stages[slowest].time(split[slowest]))))
+                slowest = s;
+        --split[slowest];
+        --excess;
+    }
+    return split;
+}
+
+/// Layers of a stage over its chunks: those in the middle of the model get what does not divide.
+void put_in_chunks(const Layout& layout, const std::vector<int>& split, int replica, std::vector<int>& cells) {
+    for (int s = 0; s < layout.pipeline; ++s) {
+        const std::vector<int> chunks =
+            scenarios::even_layers(split[static_cast<std::size_t>(s)], layout.virtual_pipeline);
+        for (int c = 0; c < layout.virtual_pipeline; ++c)
+            cells[static_cast<std::size_t>(replica * layout.virtual_stages() + c * layout.pipeline + s)] =
+                chunks[static_cast<std::size_t>(c)];
+    }
+}
+
+/// Everything about one layout on one order of GPUs.
+class PlacedLayout {
+  public:
+    PlacedLayout(const PlanningTask& task, PointBounds& speeds, const LayoutPoint& point, Plan even)
+        : task_(task), job_(job_of(task, point)), plan_(std::move(even)) {
+        const Layout& layout = plan_.layout;
+        const std::vector<int> most = most_layers();
+        for (int r = 0; r < layout.data; ++r)
+            for (int s = 0; s < layout.pipeline; ++s) {
+                StageSpeed stage;
+                for (int member = 0; member < layout.ranks_per_worker(); ++member) {
+                    const PointBounds::GpuSeconds gpu = speeds.seconds(point, plan_.gpu_of_worker(r, s, member));
+                    stage.layer_s = std::max(stage.layer_s, gpu.layer);
+                    stage.rest_s = std::max(
+                        stage.rest_s, (s == 0 ? gpu.embedding : 0.0) + (s + 1 == layout.pipeline ? gpu.head : 0.0));
+                }
+                stage.most = most[static_cast<std::size_t>(s)];
+                stages_.push_back(stage);
+            }
+    }
+
+    void add_to(std::vector<std::pair<double, Plan>>& candidates) {
+        candidates.emplace_back(estimate(plan_), plan_);
+        const bool shares_open = task_.strategy.micro_batches_per_replica.empty();
+        if (shares_open) add(candidates, plan_);
+        if (!task_.strategy.layers_per_stage.empty()) return;
+        if (const auto together = split_together()) add(candidates, *together);
+        if (task_.layers_apart)
+            if (const auto apart = split_apart()) add(candidates, *apart);
+    }
+
+  private:
+    const StageSpeed& stage(int replica, int s) const {
+        return stages_[static_cast<std::size_t>(replica * plan_.layout.pipeline + s)];
+    }
+
+    /// [pipeline] by the smallest GPU of the stage; memory is linear in the layers.
+    std::vector<int> most_layers() const {
+        const Layout& layout = plan_.layout;
+        Plan few = plan_, more = plan_;
+        const int v = layout.virtual_pipeline;
+        std::fill(few.layers_of_cell.begin(), few.layers_of_cell.end(), 1);
+        std::fill(more.layers_of_cell.begin(), more.layers_of_cell.end(), 2);
+        const auto less = scenarios::stage_memory(job_, few), larger = scenarios::stage_memory(job_, more);
+        std::vector<int> most;
+        for (int s = 0; s < layout.pipeline; ++s) {
+            scenarios::Bytes smallest(std::numeric_limits<std::int64_t>::max());
+            for (int r = 0; r < layout.data; ++r)
+                for (int member = 0; member < layout.ranks_per_worker(); ++member)
+                    smallest = std::min(smallest, task_.cluster.gpu_type(plan_.gpu_of_worker(r, s, member)).memory);
+            const auto index = static_cast<std::size_t>(s);
+            const double one = static_cast<double>((larger[index].total() - less[index].total()).count()) / v;
+            const double room = static_cast<double>((smallest - less[index].total()).count());
+            most.push_back(room < 0.0 ? 0 : v + static_cast<int>(std::min(room / std::max(one, 1.0), 1e6)));
+        }
+        return most;
+    }
+
+    std::optional<Plan> split_together() const {
+        const Layout& layout = plan_.layout;
+        std::vector<StageSpeed> slowest(static_cast<std::size_t>(layout.pipeline));
+        for (int s = 0; s < layout.pipeline; ++s) {
+            StageSpeed& together = slowest[static_cast<std::size_t>(s)];
+            together.most = stage(0, s).most;
+            for (int r = 0; r < layout.data; ++r) {
+                together.layer_s = std::max(together.layer_s, stage(r, s).layer_s);
+                together.rest_s = std::max(together.rest_s, stage(r, s).rest_s);
+            }
+        }
+        const std::vector<int> split = fast_split(slowest, job_.model.layers, layout.virtual_pipeline);
+        if (split.empty()) return std::nullopt;
+        Plan plan = plan_;
+        for (int r = 0; r < layout.data; ++r) put_in_chunks(layout, split, r, plan.layers_of_cell);
+        return plan;
+    }
+
+    std::optional<Plan> split_apart() const {
+        const Layout& layout = plan_.layout;
+        Plan plan = plan_;
+        for (int r = 0; r < layout.data; ++r) {
+            const auto first = stages_.begin() + static_cast<std::ptrdiff_t>(r) * layout.pipeline;
+            const std::vector<int> split =
+                fast_split({first, first + layout.pipeline}, job_.model.layers, layout.virtual_pipeline);
+            if (split.empty()) return std::nullopt;
+            put_in_chunks(layout, split, r, plan.layers_of_cell);
+        }
+        return plan;
+    }
+
+    int layers_of(const Plan& plan, int replica, int s) const {
+        int layers = 0;
+        for (int c = 0; c < plan.layout.virtual_pipeline; ++c)
+            layers += plan.layers(replica, c * plan.layout.pipeline + s);
+        return layers;
+    }
+
+    /// Slowest stage and all stages once (interleaved: a chunk of each).
+    std::pair<double, double> replica_seconds(const Plan& plan, int replica) const {
+        double slowest = 0.0, sum = 0.0;
+        for (int s = 0; s < plan.layout.pipeline; ++s) {
+            const double time = stage(replica, s).time(layers_of(plan, replica, s));
+            slowest = std::max(slowest, time);
+            sum += time;
+        }
+        return {slowest, slowest + (sum - slowest) / plan.layout.virtual_pipeline};
+    }
+
+    double estimate(const Plan& plan) const {
+        double longest = 0.0;
+        for (int r = 0; r < plan.layout.data; ++r) {
+            const auto [slowest, once] = replica_seconds(plan, r);
+            const int shares = plan.micro_batches_of_replica[static_cast<std::size_t>(r)];
+            longest = std::max(longest, (shares - 1) * slowest + once);
+        }
+        return longest;
+    }
+
+    /// With the shares that suit its stages.
+    void add(std::vector<std::pair<double, Plan>>& candidates, Plan plan) const {
+        if (task_.strategy.micro_batches_per_replica.empty()) {
+            std::vector<std::pair<double, double>> seconds;
+            for (int r = 0; r < plan.layout.data; ++r) seconds.push_back(replica_seconds(plan, r));
+            ShareLimits limits;
+            limits.total = job_.global_batch / job_.micro_batch;
+            limits.multiple = plan.layout.schedule == scenarios::Schedule::kInterleaved ? plan.layout.pipeline : 1;
+            const auto shares = share_micro_batches(plan.layout.data, limits, [&](int replica, int share) {
+                const auto& [slowest, once] = seconds[static_cast<std::size_t>(replica)];
+                return (share - 1) * slowest + once;
+            });
+            if (shares) plan.micro_batches_of_replica = *shares;
+        }
+        const double time = estimate(plan);
+        candidates.emplace_back(time, std::move(plan));
+    }
+
+    const PlanningTask& task_;
+    const scenarios::Job job_;
+    Plan plan_;
+    std::vector<StageSpeed> stages_;  // [workers]
+};
+
+}  // namespace
+
+std::vector<Plan> UnevenPlans::of(const LayoutPoint& point, const GpuGroups& groups, std::size_t plans) {
+    const Layout& layout = point.layout;
+    std::vector<double> seconds;  // of a group, a layer
+    for (int group = 0; group < groups.groups(); ++group) {
+        double slowest = 0.0;
+        for (int member = 0; member < groups.tensor(); ++member)
+            slowest = std::max(slowest, speeds_.seconds(point, groups.gpu(group, member)).layer);
+        seconds.push_back(slowest);
+    }
+    std::vector<int> fast_first(seconds.size());
+    std::iota(fast_first.begin(), fast_first.end(), 0);
+    const auto by = [&](int a, int b) {
+        return seconds[static_cast<std::size_t>(a)] < seconds[static_cast<std::size_t>(b)];
+    };
+    std::stable_sort(fast_first.begin(), fast_first.end(), by);
+    fast_first.resize(static_cast<std::size_t>(layout.world_size() / layout.tensor));
+    std::vector<int> in_order = fast_first, slow_first = fast_first;
+    std::sort(in_order.begin(), in_order.end());
+    slow_first = in_order;
+    std::stable_sort(slow_first.begin(), slow_first.end(), [&](int a, int b) { return by(b, a); });
+
+    std::vector<std::pair<double, Plan>> candidates;
+    std::vector<std::vector<int>> placed;
+    for (const std::vector<int>* order : {&in_order, &slow_first, &fast_first})
+        for (const GpuOrder together : {GpuOrder::kStagesTogether, GpuOrder::kReplicasTogether}) {
+            Plan plan = even_plan(task_, point, groups, together, *order);
+            if (std::find(placed.begin(), placed.end(), plan.gpu_of_rank) != placed.end()) continue;
+            placed.push_back(plan.gpu_of_rank);
+            PlacedLayout(task_, speeds_, point, std::move(plan)).add_to(candidates);
+        }
+    std::stable_sort(candidates.begin(), candidates.end(),
+                     [](const auto& a, const auto& b) { return a.first < b.first; });
+    std::vector<Plan> best;
+    for (auto& [time, plan] : candidates) {
+        if (best.size() == plans) break;
+        if (std::find(best.begin(), best.end(), plan) == best.end()) best.push_back(std::move(plan));
+    }
+    return best;
+}
+
+}  // namespace headway::policies

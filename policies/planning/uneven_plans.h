@@ -1,0 +1,27 @@
+#pragma once
+
+#include <vector>
+
+#include "policies/planning/layout_space.h"
+#include "policies/planning/point_bounds.h"
+
+namespace headway::policies {
+
+/// Plans of one layout for GPUs that are not alike: other types, or slowed ones. The fastest tensor groups are taken,
+/// in the order of nodes, slow ones first or fast ones first, stage by stage or replica by replica; each of these with
+/// even stages and shares, with stages by the speed of their slowest worker, and (where the task lets replicas differ)
+/// with stages of each replica by its own; shares by what a replica takes then. What a pipeline takes is estimated as
+/// (micro-batches - 1) x slowest stage + all stages once, and the `plans` best by that are returned, best first, none
+/// twice. Stages hold no more layers than fit in memory.
+class UnevenPlans {
+  public:
+    /// Both must outlive this.
+    UnevenPlans(const PlanningTask& task, PointBounds& speeds) : task_(task), speeds_(speeds) {}
+    std::vector<scenarios::Plan> of(const LayoutPoint& point, const GpuGroups& groups, std::size_t plans);
+
+  private:
+    const PlanningTask& task_;
+    PointBounds& speeds_;
+};
+
+}  // namespace headway::policies
