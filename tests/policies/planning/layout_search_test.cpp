@@ -8,7 +8,9 @@
 
 #include "policies/planning/iteration_bound.h"
 #include "policies/planning/point_bounds.h"
+#include "policies/planning/uneven_plans.h"
 #include "scenarios/costs/memory.h"
+#include "scenarios/language/plan_check.h"
 #include "scenarios/timing/evaluator.h"
 #include "tests/policies/planning/planning_tasks.h"
 
@@ -67,6 +69,58 @@ TEST(LayoutSearch, BoundsAreNeverAboveTheEvaluation) {
             EXPECT_LE(tight, exact) << scenarios::describe(point.layout);
             EXPECT_LE(bounds(point), exact) << scenarios::describe(point.layout);
             EXPECT_GT(bounds(point).s(), 0.3 * exact.s()) << scenarios::describe(point.layout);
+        }
+    }
+}
+
+/// Two types of GPUs, and one that is slow.
+std::vector<PlanningTask> uneven_tasks() {
+    std::vector<PlanningTask> tasks(3, small_planning_task(2));
+    scenarios::NodeGroup other = tasks[0].cluster.node_groups.front();
+    other.count = tasks[0].cluster.node_groups.front().count = 1;
+    other.node.gpu = scenarios::read_gpu(scenarios::shipped_catalogue(), "H800-SXM5-80GB");
+    tasks[0].cluster.node_groups.push_back(other);
+    tasks[0].job.model = scenarios::gpt(8, 1024, 16, 1024);
+    tasks[1].conditions.gpus.assign(16, {});
+    tasks[1].conditions.gpus[5] = {.compute = 0.4};
+    tasks[2] = tasks[1];
+    tasks[2].conditions.gpus[11] = {.compute = 0.8, .memory = 0.9};
+    tasks[2].strategy.layout.sequence_parallel = true;
+    return tasks;
+}
+
+TEST(LayoutSearch, BoundsHoldForEveryPlanOfUnevenGpus) {
+    for (const PlanningTask& task : uneven_tasks()) {
+        policies::PointBounds bounds(task);
+        policies::UnevenPlans uneven(task, bounds);
+        EXPECT_FALSE(bounds.uniform());
+        for (const LayoutPoint& point : policies::layout_points(task, false)) {
+            const scenarios::Job job = policies::job_of(task, point);
+            const GpuGroups groups(task.cluster, policies::usable_gpus(task), point.layout.tensor);
+            const std::vector<Plan> plans = uneven.of(point, groups, 100);
+            EXPECT_FALSE(plans.empty());
+            for (const Plan& plan : plans) {
+                scenarios::check_plan(job, task.cluster, plan);
+                const auto costs = scenarios::iteration_costs(job, task.cluster, plan);
+                const auto times = scenarios::step_times(costs, plan, task.cluster, task.conditions);
+                const Duration exact = scenarios::Evaluator(plan, job.model.tied_embedding).iteration_time(times);
+                EXPECT_LE(policies::iteration_lower_bound(plan.layout, plan.micro_batches_of_replica, times), exact)
+                    << scenarios::describe(plan.layout);
+                EXPECT_LE(bounds(point), exact) << scenarios::describe(plan.layout);
+            }
+        }
+    }
+}
+
+TEST(LayoutSearch, UnevenGpusGetUnevenWork) {
+    for (const PlanningTask& task : uneven_tasks()) {
+        const SearchResult result = policies::search_layouts(task);
+        ASSERT_FALSE(result.plans.empty());
+        // Better than any even plan in the order of the nodes.
+        for (const LayoutPoint& point : policies::layout_points(task, false)) {
+            const Plan plan = plan_in_order(task, point);
+            if (!scenarios::memory_shortages(policies::job_of(task, point), task.cluster, plan).empty()) continue;
+            EXPECT_LE(result.plans.front().iteration, policies::evaluate_layout(task, point, plan).iteration);
         }
     }
 }
