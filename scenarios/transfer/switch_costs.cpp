@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <optional>
 
 #include "scenarios/costs/checkpoint.h"
 #include "scenarios/language/plan_check.h"
@@ -90,19 +91,43 @@ SwitchCosts SwitchEstimate::to(const Plan& plan) {
     return costs;
 }
 
+namespace {
+
+/// What the workers of a plan need, each asked for once.
+class MemoryOfWorkers {
+  public:
+    MemoryOfWorkers(MemoryTable& table, const PlacedPlan& placed)
+        : table_(table), placed_(placed), known_(static_cast<std::size_t>(placed.plan().workers())) {}
+
+    const StageMemory& of_rank(int rank) {
+        const int replica = placed_.replica_of_rank(rank), stage = placed_.stage_of_rank(rank);
+        std::optional<StageMemory>& memory = known_[static_cast<std::size_t>(placed_.plan().worker(replica, stage))];
+        if (!memory) memory = table_.worker(placed_.plan(), replica, stage);
+        return *memory;
+    }
+
+  private:
+    MemoryTable& table_;
+    const PlacedPlan& placed_;
+    std::vector<std::optional<StageMemory>> known_;
+};
+
+}  // namespace
+
 /// A rank that receives keeps all of its old plan meanwhile; at the boundary activations have gone when gradients come.
 SwitchEstimate::Room SwitchEstimate::room(const PlacedPlan& to) {
-    MemoryTable memory(job_, to.layout());
+    MemoryTable table(job_, to.layout());
+    MemoryOfWorkers memory_was(memory_, placed_), memory_is(table, to);
     const double gradients = job_.stack.gradient_bytes / static_cast<double>(kStateOptimizerBytes);
     Room room;
     for (const int gpu : loads_.touched()) {
         const Load in = loads_.of_gpu(gpu).in();
         if (in.total() == 0) continue;
         const int was = placed_.rank_of(gpu), is = to.rank_of(gpu);
-        const StageMemory next = memory.worker(to.plan(), to.replica_of_rank(is), to.stage_of_rank(is));
+        const StageMemory& next = memory_is.of_rank(is);
         StageMemory old;
         old.reserve = next.reserve;
-        if (was >= 0) old = memory_.worker(from_, placed_.replica_of_rank(was), placed_.stage_of_rank(was));
+        if (was >= 0) old = memory_was.of_rank(was);
         const auto gradient = static_cast<std::int64_t>(static_cast<double>(in.optimizer) * gradients);
         const std::int64_t streaming = old.total().count() + in.total();
         const std::int64_t boundary = streaming - old.activations.count() + gradient;
