@@ -38,19 +38,25 @@ Transfer transfer(const Job& job, const Cluster& cluster, const Plan& plan, Byte
         return cluster.node_groups[static_cast<std::size_t>(group_of_node[node])].node;
     };
     std::vector<double> by_node(group_of_node.size(), 0.0);
+    std::vector<double> most_of_group(cluster.node_groups.size(), 0.0);  // that one of its GPUs has
     for (int replica = 0; replica < plan.layout.data; ++replica)
         for (int stage = 0; stage < plan.layout.pipeline; ++stage) {
             const double parameters = parameters_of_rank(job, plan, replica, stage);
+            const int* gpus = &plan.gpu_of_rank[static_cast<std::size_t>(plan.rank(0, 0, replica, stage))];
             for (int member = 0; member < plan.layout.ranks_per_worker(); ++member) {
                 const double bytes = bytes_of_rank(parameters, replica, member);
                 if (bytes <= 0.0) continue;
-                const int gpu = plan.gpu_of_worker(replica, stage, member);
-                const auto node = static_cast<std::size_t>(node_of_gpu[static_cast<std::size_t>(gpu)]);
+                const auto node = static_cast<std::size_t>(node_of_gpu[static_cast<std::size_t>(gpus[member])]);
+                double& most = most_of_group[static_cast<std::size_t>(group_of_node[node])];
                 by_node[node] += bytes;
                 result.total += bytes;
-                result.slowest_pcie_s = std::max(result.slowest_pcie_s, bytes / node_at(node).pcie.value);
+                most = std::max(most, bytes);
             }
         }
+    for (std::size_t group = 0; group < most_of_group.size(); ++group)
+        if (most_of_group[group] > 0.0)
+            result.slowest_pcie_s =
+                std::max(result.slowest_pcie_s, most_of_group[group] / cluster.node_groups[group].node.pcie.value);
     for (std::size_t index = 0; index < by_node.size(); ++index) {
         if (by_node[index] <= 0.0) continue;
         const Node& node = node_at(index);

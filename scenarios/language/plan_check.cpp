@@ -17,10 +17,10 @@ void check_gpus(const Cluster& cluster, const Plan& plan) {
     if (plan.gpu_of_rank.size() != static_cast<std::size_t>(plan.layout.world_size()))
         refuse_plan("places " + std::to_string(plan.gpu_of_rank.size()) + " ranks, its layout has " +
                     std::to_string(plan.layout.world_size()));
-    std::vector<char> taken(static_cast<std::size_t>(cluster.gpus()), 0);
+    const int gpus = cluster.gpus();
+    std::vector<char> taken(static_cast<std::size_t>(gpus), 0);
     for (const int gpu : plan.gpu_of_rank) {
-        if (gpu < 0 || gpu >= cluster.gpus())
-            refuse_plan("uses GPU " + std::to_string(gpu) + ", which the cluster lacks");
+        if (gpu < 0 || gpu >= gpus) refuse_plan("uses GPU " + std::to_string(gpu) + ", which the cluster lacks");
         if (taken[static_cast<std::size_t>(gpu)]++ != 0) refuse_plan("has two ranks on GPU " + std::to_string(gpu));
     }
 }
