@@ -4,7 +4,6 @@
 #include <cstddef>
 #include <optional>
 
-#include "scenarios/costs/checkpoint.h"
 #include "scenarios/language/plan_check.h"
 
 namespace headway::scenarios {
@@ -58,16 +57,18 @@ SwitchEstimate::SwitchEstimate(const Job& job, const Cluster& cluster, const Pla
       map_(cluster),
       placed_(job, map_, from_),
       memory_(job, from_.layout),
-      save_(checkpoint_costs(job, cluster, from_).save),
+      checkpoint_(checkpoint_costs(job, cluster, from_)),
       loads_(map_) {}
 
 SwitchCosts SwitchEstimate::to(const Plan& plan) {
     SwitchCosts costs;
     if (plan == from_) return costs;
     check_plan(job_, cluster_, plan);
-    costs.restart_pause = save_ + checkpoint_costs(job_, cluster_, plan).restart;
+    const bool same_state = moves_nothing(from_, plan);
+    costs.restart_pause =
+        checkpoint_.save + (same_state ? checkpoint_ : checkpoint_costs(job_, cluster_, plan)).restart;
     costs.live_pause = kSwapPrograms;
-    if (moves_nothing(from_, plan)) return costs;
+    if (same_state) return costs;
 
     const PlacedPlan placed(job_, map_, plan);
     loads_.clear();

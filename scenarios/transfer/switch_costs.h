@@ -2,6 +2,7 @@
 
 #include <vector>
 
+#include "scenarios/costs/checkpoint.h"
 #include "scenarios/costs/memory.h"
 #include "scenarios/language/cluster.h"
 #include "scenarios/language/job.h"
@@ -67,8 +68,8 @@ class SwitchEstimate {
     Plan from_;
     LinkMap map_;
     PlacedPlan placed_;
-    MemoryTable memory_;  ///< of the plan at hand
-    Duration save_;
+    MemoryTable memory_;          ///< of the plan at hand
+    CheckpointCosts checkpoint_;  ///< of the plan at hand
     LinkLoads loads_;
 };
 
