@@ -83,7 +83,7 @@ void FeatureBuilder::write_candidates(const Observation& observation, const std:
         add(gain);
         add(signed_log(cost));
         add(signed_log(kNominalHorizon * gain - cost));
-        const bool pays = gain > 1e-3 || (gain > -1e-3 && cost <= 0.0);
+        const bool pays = gain > 1e-3 || cost < 0.0;
         add(!pays ? kNeverPays : std::min(kNeverPays, signed_log(std::max(0.0, cost) / std::max(gain, 1e-3))));
         add(log_ratio(predicted.pause.s(), predicted.restart.s()));
         add(signed_log(share(static_cast<double>(predicted.moved.count()), used_bytes)));

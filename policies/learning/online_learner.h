@@ -5,6 +5,7 @@
 #include <string_view>
 
 #include "policies/episode.h"
+#include "policies/learning/novelty.h"
 #include "policies/learning/ppo.h"
 #include "policies/learning/trained_policy.h"
 #include "policies/policy.h"
@@ -22,7 +23,7 @@ struct OnlineOptions {
 
 /// A trained policy that goes on learning from the outcomes of the job it runs (`--learn`). Bounded: no update moves it
 /// further than the limits; reversible: the policy it began with is kept.
-class OnlineLearner final : public Policy, public EpisodeSink {
+class OnlineLearner final : public Policy, public NoveltySource, public EpisodeSink {
   public:
     explicit OnlineLearner(const TrainedPolicy& trained, const OnlineOptions& options = {});
     ~OnlineLearner() override;
@@ -37,13 +38,15 @@ class OnlineLearner final : public Policy, public EpisodeSink {
     const TrainedPolicy& policy() const;    ///< as it is now
     const TrainedPolicy& original() const;  ///< as it began
     void revert();                          ///< back to the original
-    int updates() const;                    ///< made and kept
-    int refused() const;                    ///< taken back for the limits' sake
-    double distance() const;                ///< k3 divergence from the original over the latest decisions
+    double novelty() const override { return novelty_; }
+    int updates() const;      ///< made and kept
+    int refused() const;      ///< taken back for the limits' sake
+    double distance() const;  ///< mean divergence from the original over the latest decisions
 
   private:
     struct Impl;
     std::unique_ptr<Impl> impl_;
+    double novelty_ = 0.0;
 };
 
 }  // namespace headway::policies
