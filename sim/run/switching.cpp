@@ -91,25 +91,10 @@ Duration Trajectory::move_to(const scenarios::Plan& plan) {
         scenarios::switch_costs(scenario_.job, scenario_.cluster, current_->plan, plan);
     const bool live = scenario_.strategy.adapt.live && costs.fits_live;
     const double link = costs.moved > scenarios::Bytes() || !live ? slowest_link(current_->plan, plan) : 1.0;
-    const auto stretched = [&](Duration transfer) { return transfer.scaled(1.0 / link); };
-
-    Duration predicted;
-    Duration pause;
-    if (live) {
-        // State streams behind one iteration; what does not fit there is waited for. Gradients of what moved follow.
-        const auto uncovered = [&](Duration background) {
-            return background > last_duration_ ? background - last_duration_ : Duration();
-        };
-        const double gradients = costs.moved > scenarios::Bytes() ? costs.at_boundary / costs.moved : 0.0;
-        const Duration boundary =
-            std::min(costs.live_pause, costs.background.scaled(scenarios::kBackgroundShare * gradients));
-        predicted = costs.live_pause + uncovered(costs.background);
-        pause = costs.live_pause - boundary + stretched(boundary) + uncovered(stretched(costs.background));
-    } else {
-        const Duration relaunch = scenario_.job.checkpoint.restart;
-        predicted = costs.restart_pause;
-        pause = relaunch + stretched(costs.restart_pause - relaunch);
-    }
+    const Duration relaunch = scenario_.job.checkpoint.restart;
+    const Duration predicted = live ? costs.live_pause_behind(last_duration_) : costs.restart_pause;
+    Duration pause = live ? costs.live_pause_behind(last_duration_, link)
+                          : relaunch + (costs.restart_pause - relaunch).scaled(1.0 / link);
     pause = pause.scaled(scenario_.switching.time_factor);
     const Duration end = until_the_end(now_ + pause);
     pause = end - now_;
