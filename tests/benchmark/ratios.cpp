@@ -6,8 +6,11 @@
 #include <functional>
 
 #include "scenarios/timing/evaluator.h"
+#include "scenarios/transfer/switch_costs.h"
+#include "scenarios/transfer/transfer_schedule.h"
 #include "tests/benchmark/layouts.h"
 #include "tests/benchmark/simulated_plan.h"
+#include "tests/benchmark/switches.h"
 
 namespace headway::benchmarks {
 
@@ -57,6 +60,15 @@ double timeline_seconds(const scenarios::Plan& plan) {
     return seconds_of([&] { evaluator.timeline(times); });
 }
 
+double switch_seconds(const SwitchCase& at) {
+    scenarios::SwitchEstimate estimate(at.job, at.cluster, at.from);
+    return seconds_of([&] { estimate.to(at.to); });
+}
+
+double move_list_seconds(const SwitchCase& at) {
+    return seconds_of([&] { scenarios::transfer_schedule(at.job, at.cluster, at.from, at.to); });
+}
+
 double simulated_seconds(sim::Path path, bool different) {
     SimulatedPlan plan(path, true);
     std::uint64_t iteration = 0;
@@ -72,6 +84,14 @@ bool print_ratios() {
                     [&] { return iteration_seconds(large, false, false) / iteration_seconds(large, false, true); });
     kept &= promise("1,024 GPUs: compiled over walking the task graph of the iteration", 20.0,
                     [&] { return timeline_seconds(large) / iteration_seconds(large, true, true); });
+    const SwitchCase degrees(Switch::kPipelineHalved, 128), layer(Switch::kLayerEverywhere, 128),
+        shares(Switch::kShares, 128);
+    kept &= promise("16,384 GPUs: a switch of degrees, its moves listed over its costs alone", 10.0,
+                    [&] { return move_list_seconds(degrees) / switch_seconds(degrees); });
+    kept &= promise("16,384 GPUs: a switch of degrees over a layer between stages", 1.5,
+                    [&] { return switch_seconds(degrees) / switch_seconds(layer); });
+    kept &= promise("16,384 GPUs: a layer between stages over shares alone", 5.0,
+                    [&] { return switch_seconds(layer) / switch_seconds(shares); });
     using sim::Path;
     kept &= promise("1,024 GPUs that share links: flows handed over when they share over all in SimGrid", 1.2, [] {
         return simulated_seconds(Path::kFlowsReference, true) / simulated_seconds(Path::kFlowsUnfolded, true);
