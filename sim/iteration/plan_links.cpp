@@ -261,6 +261,17 @@ StepTimes PlanModel::times_of(const ClusterState& state) const {
     return times;
 }
 
+double PlanModel::worker_fabric(const ClusterState& state, int worker) const {
+    double slowest = 1.0;
+    for (int member = 0; member < plan_.layout.ranks_per_worker(); ++member) {
+        const int gpu = plan_.gpu_of_worker(worker / plan_.layout.pipeline, worker % plan_.layout.pipeline, member);
+        slowest = std::min(slowest, state.paces[link_index(gpu)].fabric);
+        if (workers_span_nodes_)
+            slowest = std::min(slowest, state.environment.port_share(gpu, topology_.node_of_gpu(gpu)));
+    }
+    return slowest;
+}
+
 void PlanModel::put_measured(const std::vector<scenarios::GpuPace>& paces, StepTimes& times) const {
     const Layout& layout = plan_.layout;
     const int v = layout.virtual_pipeline;

@@ -83,6 +83,10 @@ class PlanModel {
     /// `duration`.
     double uplink_load(int rack, Duration duration) const;
 
+    /// What is left of the bandwidth between a worker's ranks: of the node's fabric, or of the NICs where it spans
+    /// nodes.
+    double worker_fabric(const ClusterState& state, int worker) const;
+
     /// GPU that stands for worker (replica, stage) in the network.
     int port(int replica, int stage) const { return plan_.gpu_of_worker(replica, stage, 0); }
 

@@ -23,9 +23,12 @@ class MeasurementAverage {
     /// wait for the slowest in the tensor collectives, which counts as exposed communication.
     std::vector<policies::RankMeasurement> ranks(const Fleet& fleet, const Environment& environment,
                                                  const std::vector<double>& busy,
-                                                 const std::vector<std::int64_t>& memory_of_stage) const;
-    /// Bus bandwidth of gradient reductions and of pipeline sends in the given state.
-    static std::vector<policies::GroupMeasurement> groups(const PlanModel& model, const ClusterState& state);
+                                                 const std::vector<std::int64_t>& memory_of_worker) const;
+    /// Bus bandwidth, as nccl-tests counts it, of each worker's tensor collectives (`tensor_bus` [workers]: when
+    /// healthy), of each worker's activation sends and of each stage's gradient reductions in the given state. Fabric
+    /// that is slow makes tensor collectives slow, a slow GPU does not.
+    static std::vector<policies::GroupMeasurement> groups(const PlanModel& model, const ClusterState& state,
+                                                          const std::vector<double>& tensor_bus);
 
   private:
     const scenarios::Plan& plan_;
@@ -34,5 +37,11 @@ class MeasurementAverage {
     std::vector<double> exposed_ns_;
     std::vector<double> idle_ns_;
 };
+
+/// [workers] Healthy bus bandwidth of a tensor group's all-reduce of the activations of one micro-batch (sequence
+/// length / context x micro-batch x hidden values of 2 bytes; with sequence parallelism the reduce-scatter and the
+/// all-gather of the same buffer together). Empty where tensor is 1.
+std::vector<double> healthy_tensor_bus(const scenarios::Job& job, const scenarios::Cluster& cluster,
+                                       const scenarios::Plan& plan);
 
 }  // namespace headway::sim

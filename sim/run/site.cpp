@@ -11,6 +11,7 @@
 #include "scenarios/language/plan_check.h"
 #include "scenarios/language/strategy.h"
 #include "scenarios/language/value_text.h"
+#include "sim/run/measurement.h"
 #include "sim/run/time_shares.h"
 
 namespace headway::sim {
@@ -135,8 +136,9 @@ std::shared_ptr<PreparedPlan> Site::prepare(const scenarios::Plan& plan) {
     }
     known.shares = shares_of_healthy(*known.model, known.healthy);
     known.checkpoint = scenarios::checkpoint_costs(scenario.job, scenario.cluster, plan);
-    for (const scenarios::StageMemory& stage : scenarios::stage_memory(scenario.job, plan))
-        known.memory.push_back(stage.total().count());
+    for (const scenarios::StageMemory& worker : scenarios::worker_memory(scenario.job, plan))
+        known.memory.push_back(worker.total().count());
+    known.tensor_bus = healthy_tensor_bus(scenario.job, scenario.cluster, plan);
     return result;
 }
 

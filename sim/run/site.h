@@ -26,7 +26,8 @@ struct PreparedPlan {
     std::vector<double> busy;          ///< [GPUs] of the healthy iteration; below 0: not in the job
     std::vector<double> pace;          ///< [GPUs] that heat leaves in it, in the facility's own air
     int shuts_down = -1;               ///< GPU that is too hot even in it
-    std::vector<std::int64_t> memory;  ///< [pipeline] bytes
+    std::vector<std::int64_t> memory;  ///< [workers] bytes of a rank
+    std::vector<double> tensor_bus;    ///< [workers] healthy bus bandwidth of their tensor groups; empty without
 };
 
 /// What all worlds of one scenario share: the scenario, the parts of its cluster, and what is known of the plans that

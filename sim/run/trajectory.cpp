@@ -113,7 +113,8 @@ policies::Measurements Trajectory::measured(const MeasurementAverage& average) {
     policies::Measurements result;
     result.ranks = average.ranks(fleet_, environment_, busy_, current_->memory);
     result.groups = MeasurementAverage::groups(
-        *current_->model, state_with(environment_, fleet_.pace_over(environment_.surroundings, busy_, last_duration_)));
+        *current_->model, state_with(environment_, fleet_.pace_over(environment_.surroundings, busy_, last_duration_)),
+        current_->tensor_bus);
     telemetry_.pass(result);
     return result;
 }

@@ -14,6 +14,11 @@ std::vector<Implementation> implementations() {
         {"simulated",
          [](const scenarios::Scenario& scenario) -> std::unique_ptr<policies::TrainingCluster> {
              return std::make_unique<sim::SimulatedCluster>(scenario, nullptr);
+         },
+         false},
+        {"simulated_quickly",
+         [](const scenarios::Scenario& scenario) -> std::unique_ptr<policies::TrainingCluster> {
+             return std::make_unique<sim::SimulatedCluster>(scenario, nullptr, sim::SimulationOptions::quick());
          }},
     };
 }

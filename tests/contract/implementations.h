@@ -14,6 +14,7 @@ namespace headway::tests {
 struct Implementation {
     std::string name;
     std::function<std::unique_ptr<policies::TrainingCluster>(const scenarios::Scenario&)> make;
+    bool several_at_a_time = true;  ///< made independently of each other, in one process
 };
 
 /// All of them. A new one is added here and nowhere else.

@@ -31,6 +31,7 @@ ScriptedCluster::ScriptedCluster(const scenarios::Scenario& scenario) : scenario
 
 void ScriptedCluster::start_episode(std::uint64_t seed) {
     random_.seed(seed);
+    telemetry_.start(seed);
     now_ = Duration();
     next_loss_ = 0;
     out_until_.assign(static_cast<std::size_t>(facts_.cluster.gpus()), Duration());
@@ -100,6 +101,7 @@ policies::Measurements ScriptedCluster::run(const scenarios::Plan& plan, int ite
         rank.power_w = 300.0;
         measured.ranks.push_back(rank);
     }
+    telemetry_.pass(measured);
     return measured;
 }
 
@@ -108,6 +110,7 @@ Duration ScriptedCluster::move_to(const scenarios::Plan& plan) {
     if (plan == current_) return Duration();
     check(plan);
     current_ = plan;
+    telemetry_.plan_changed();
     now_ += kSwitch;
     return kSwitch;
 }
@@ -119,6 +122,7 @@ policies::RecoveryOutcome ScriptedCluster::recover(const policies::Recovery& cho
     if (choice.kind == policies::Recovery::Kind::kRestart) {
         check(choice.plan);
         current_ = choice.plan;
+        telemetry_.plan_changed();
         now_ += restart;
     } else {
         Duration end = plan_complete() + restart;

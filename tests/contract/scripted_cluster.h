@@ -5,12 +5,14 @@
 
 #include "policies/training_cluster.h"
 #include "scenarios/language/scenario.h"
+#include "sim/telemetry/telemetry.h"
 
 namespace headway::tests {
 
 /// The fake of the seam: no hardware, no model of any. An iteration takes 100 ms plus up to 10 ms by the seed; node
 /// losses come when the scenario says so and last as long as a node's repair, every tenth iteration is a checkpoint,
-/// and a switch takes 500 ms. It keeps the contract, so that tests of what lies above the seam need nothing else.
+/// and a switch takes 500 ms. Sensors of the scenario disturb compute times and come late as they do. It keeps the
+/// contract, so that tests of what lies above the seam need nothing else.
 class ScriptedCluster final : public policies::TrainingCluster {
   public:
     explicit ScriptedCluster(const scenarios::Scenario& scenario);
@@ -41,6 +43,7 @@ class ScriptedCluster final : public policies::TrainingCluster {
     policies::ClusterFacts facts_;
     std::vector<Loss> losses_;  ///< in order of time
     std::mt19937_64 random_;
+    sim::Telemetry telemetry_{scenario_.sensors};
     policies::Duration now_;
     std::size_t next_loss_ = 0;
     std::vector<policies::Duration> out_until_;  ///< [GPUs]

@@ -56,6 +56,21 @@ TEST_F(FleetOfTwoNodes, AColdGpuIsNotFasterThanCostsSay) {
     EXPECT_EQ(fleet_.pace_over(around_, busy_, Duration::seconds(1.0)), std::vector<double>(16, 1.0));
 }
 
+TEST_F(FleetOfTwoNodes, WhatLeavesTheJobCoolsAndComesBackWarm) {
+    std::vector<double> without = busy_;
+    without[2] = -1.0;
+    const double warm = fleet_.temperature_c(2, around_[2]);
+    fleet_.take_up(around_, without);
+    for (int i = 0; i < 60; ++i) fleet_.advance(around_, without, Duration::seconds(10.0));
+    fleet_.take_up(around_, busy_);
+    EXPECT_FALSE(fleet_.at_rest(around_, busy_));
+    EXPECT_LT(fleet_.temperature_c(2, around_[2]), warm - 5.0);
+    for (int i = 0; i < 100; ++i) fleet_.advance(around_, busy_, Duration::seconds(10.0));
+    EXPECT_TRUE(fleet_.at_rest(around_, busy_));
+    EXPECT_TRUE(fleet_.settled());
+    EXPECT_NEAR(fleet_.temperature_c(2, around_[2]), warm, 0.1);
+}
+
 TEST_F(FleetOfTwoNodes, TheMeanClockOfALongIterationLiesBetweenItsEnds) {
     std::vector<GpuSurroundings> hot = around_;
     for (GpuSurroundings& around : hot) around.resistance_factor = 1.5;
