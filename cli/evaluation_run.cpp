@@ -11,6 +11,7 @@
 #include "cli/interrupt.h"
 #include "cli/simulated_run.h"
 #include "policies/episode.h"
+#include "policies/guardrails.h"
 #include "policies/planning/candidate_generator.h"
 #include "policies/policy.h"
 #include "sim/simulated_cluster.h"
@@ -59,7 +60,8 @@ EvaluationFigures run_evaluation(const EvaluationCase& one, const std::string& p
     episode.decision_interval = scenario.decision_interval;
     episode.max_iterations = scenario.run.time ? 0 : scenario.run.iterations;
     episode.seed = scenario.seed;
-    const std::unique_ptr<policies::Policy> judged = policies::make_policy(policy, {what_if_worlds(scenario), episode});
+    const std::unique_ptr<policies::Policy> judged =
+        policies::make_guarded_policy(policy, {what_if_worlds(scenario), episode}, {});
     sim::SimulationOptions options;
     if (longest_path) options.path = sim::Path::kLongestPath;
     sim::SimulatedCluster cluster(scenario, nullptr, options);

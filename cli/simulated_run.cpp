@@ -33,10 +33,13 @@ class RecordedDecisions final : public policies::EpisodeSink {
 }  // namespace
 
 policies::WorldFactory what_if_worlds(const scenarios::Scenario& scenario) {
-    return [scenario]() -> std::unique_ptr<policies::TrainingCluster> {
-        sim::SimulationOptions options;
-        options.path = sim::Path::kLongestPath;
-        return std::make_unique<sim::SimulatedCluster>(scenario, nullptr, options);
+    // One world is made when the first is asked for; what it learns about plans serves all the others.
+    auto first = std::make_shared<std::unique_ptr<sim::SimulatedCluster>>();
+    return [scenario, first]() -> std::unique_ptr<policies::TrainingCluster> {
+        if (!*first) {
+            *first = std::make_unique<sim::SimulatedCluster>(scenario, nullptr, sim::SimulationOptions::quick());
+        }
+        return (*first)->another();
     };
 }
 

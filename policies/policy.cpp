@@ -8,6 +8,8 @@
 #include "policies/learning/policy_file.h"
 #include "policies/rules/greedy_policy.h"
 #include "policies/rules/hysteresis_policy.h"
+#include "policies/rules/oracle_policy.h"
+#include "policies/rules/random_policy.h"
 #include "policies/rules/rule_parameters.h"
 #include "policies/rules/ski_rental_policy.h"
 #include "policies/rules/static_policy.h"
@@ -31,6 +33,11 @@ std::unique_ptr<Policy> make_rule(RuleParameters parameters, const PolicyResourc
     return std::make_unique<P>(std::move(parameters));
 }
 
+template <class P>
+std::unique_ptr<Policy> make_seer(RuleParameters parameters, const PolicyResources& resources) {
+    return std::make_unique<P>(std::move(parameters), resources);
+}
+
 /// Every policy, in order of the names. One list, so that listing, making and testing cannot drift apart.
 constexpr std::array kPolicies = {
     PolicyFactory{"greedy", "the least predicted iteration at every decision, whatever the switch costs", false,
@@ -38,6 +45,10 @@ constexpr std::array kPolicies = {
     PolicyFactory{"hysteresis",
                   "switches when a gain above threshold= lasts for patience= decisions and pays back within horizon=",
                   false, &make_rule<HysteresisPolicy>},
+    PolicyFactory{"oracle", "knows the future: the best of what it tried in what-if worlds; never to be deployed", true,
+                  &make_seer<OraclePolicy>},
+    PolicyFactory{"random", "random search: the best of tries= random episodes in what-if worlds", true,
+                  &make_seer<RandomPolicy>},
     PolicyFactory{"ski-rental", "escalates: cheap measures at once, dear ones when the loss has reached their cost",
                   false, &make_rule<SkiRentalPolicy>},
     PolicyFactory{"static", "keeps the initial plan; after a loss waits for the replacement", false,
