@@ -15,7 +15,8 @@ constexpr double kLongestStep = 1.0;  // s
 constexpr double kLongestFollowed =
     1800.0;                         // s of one iteration; by then heat is level or swings as it will go on swinging
 constexpr int kWarmUpSteps = 1800;  // of a second
-constexpr int kMeanSteps = 120;     // at the end of it, over which a swinging clock is averaged
+constexpr std::size_t kKnownEquilibria = 24;
+constexpr int kMeanSteps = 120;  // at the end of it, over which a swinging clock is averaged
 
 /// Slots that sat 10 K warmer than the others in every 8-GPU node that was measured.
 bool is_hot_slot(int slot) {
@@ -68,7 +69,7 @@ Fleet::Fleet(const scenarios::Cluster& cluster) {
             }
         }
     }
-    last_answer_.resize(models.size());
+    equilibria_.resize(models.size());
     models_ = std::make_shared<const std::vector<GpuThermal>>(std::move(models));
     states_.resize(model_of_.size());
     settled_.resize(model_of_.size());
@@ -258,17 +259,30 @@ std::vector<int> Fleet::advance(const std::vector<GpuSurroundings>& around, cons
 
 GpuThermalState Fleet::equilibrium_of(std::size_t gpu, const GpuThermalState& state, const GpuSurroundings& around,
                                       double busy) {
-    // Neighbours are mostly in the same situation: the last answer of each kind of GPU usually serves.
-    LastAnswer& last = last_answer_[model_of_[gpu]];
-    if (!last.is || last.around != around || last.busy != busy || last.steps != state.slowdown_steps ||
-        last.hardware != state.hardware_slowdown)
-        last = {true,
-                around,
-                busy,
-                state.slowdown_steps,
-                state.hardware_slowdown,
-                model(gpu).equilibrium(state, around, busy)};
-    return last.answer;
+    // Neighbours are mostly in the same situation, and stay in it: few answers serve nearly always.
+    Equilibria& of_model = equilibria_[model_of_[gpu]];
+    const auto fits = [&](const Equilibrium& e) {
+        return e.busy == busy && e.steps == state.slowdown_steps && e.hardware == state.hardware_slowdown &&
+               e.around == around;
+    };
+    if (of_model.latest < of_model.known.size() && fits(of_model.known[of_model.latest]))
+        return of_model.known[of_model.latest].state;
+    for (std::size_t i = 0; i < of_model.known.size(); ++i) {
+        if (!fits(of_model.known[i])) continue;
+        of_model.latest = i;
+        return of_model.known[i].state;
+    }
+    const Equilibrium fresh{around, busy, state.slowdown_steps, state.hardware_slowdown,
+                            model(gpu).equilibrium(state, around, busy)};
+    if (of_model.known.size() < kKnownEquilibria) {
+        of_model.latest = of_model.known.size();
+        of_model.known.push_back(fresh);
+    } else {
+        of_model.latest = of_model.oldest;
+        of_model.oldest = (of_model.oldest + 1) % kKnownEquilibria;
+        of_model.known[of_model.latest] = fresh;
+    }
+    return fresh.state;
 }
 
 bool Fleet::at_rest(const std::vector<GpuSurroundings>& around, const std::vector<double>& busy) const {

@@ -67,13 +67,18 @@ class Fleet {
         GpuSurroundings around;
         double busy = 0.0;
     };
-    struct LastAnswer {
-        bool is = false;
+    /// Where a load ends, with the slowdowns as they are.
+    struct Equilibrium {
         GpuSurroundings around;
         double busy = 0.0;
         int steps = 0;
         bool hardware = false;
-        GpuThermalState answer;
+        GpuThermalState state;
+    };
+    struct Equilibria {
+        std::vector<Equilibrium> known;
+        std::size_t latest = 0;
+        std::size_t oldest = 0;
     };
     /// What a constant load from rest ends in.
     struct Level {
@@ -95,7 +100,7 @@ class Fleet {
     double clock_of(std::size_t gpu, const GpuSurroundings& around) const;
 
     std::shared_ptr<const std::vector<GpuThermal>> models_;  ///< per GPU type and slot kind
-    std::vector<LastAnswer> last_answer_;                    ///< [models]
+    std::vector<Equilibria> equilibria_;                     ///< [models]
     std::vector<std::size_t> model_of_;                      ///< [GPUs]
     std::vector<double> clock_step_;                         ///< [GPUs]
     std::vector<GpuThermalState> states_;                    ///< [GPUs]
