@@ -6,6 +6,8 @@
 #include <deque>
 #include <stdexcept>
 
+#include "tests/scenarios/costs/shipped_job.h"
+
 namespace headway::policies {
 namespace {
 
@@ -28,6 +30,17 @@ Measurements ended_after(int iterations) {
     Measurements measured = trained(iterations);
     measured.ended = true;
     return measured;
+}
+
+/// A job on one GPU: nothing but its plan is legal.
+ClusterFacts one_gpu() {
+    ClusterFacts facts;
+    facts.job = scenarios::job_of(scenarios::gpt(4, 1024, 16, 1024), 1, 8);
+    facts.cluster = scenarios::dgx_a100(1);
+    facts.cluster.node_groups.front().node.gpus = 1;
+    facts.initial_plan = scenarios::initial_plan({}, facts.job, facts.cluster);
+    facts.healthy_iteration = Duration::seconds(1);
+    return facts;
 }
 
 /// Answers `run` with a script and writes down what it was asked.
@@ -58,12 +71,11 @@ class Stage final : public TrainingCluster {
     std::vector<std::string> calls;
 
   private:
-    ClusterFacts facts_;
+    ClusterFacts facts_ = one_gpu();
     std::deque<Measurements> script_;
     Duration now_;
 };
 
-/// Chooses by a script; the first candidate when that is used up.
 /// Keeps what it is told; ends the episode after `most` decisions.
 class Told final : public EpisodeSink {
   public:
@@ -89,6 +101,7 @@ EpisodeSummary play(Stage& cluster, Policy& policy, const EpisodeOptions& option
     return play(cluster, policy, options, silent);
 }
 
+/// Chooses by a script; the first candidate when that is used up.
 class Scripted final : public Policy {
   public:
     explicit Scripted(std::deque<std::size_t> choices = {}) : choices_(std::move(choices)) {}
