@@ -6,7 +6,7 @@
 #include <stdexcept>
 
 #include "scenarios/costs/checkpoint.h"
-#include "scenarios/costs/iteration_costs.h"
+#include "scenarios/costs/parameters.h"
 #include "scenarios/transfer/transfer_schedule.h"
 #include "tests/scenarios/costs/shipped_job.h"
 #include "tests/scenarios/transfer/small_plans.h"
