@@ -12,7 +12,8 @@ namespace {
 using scenarios::Layout;
 using scenarios::StepTimes;
 
-constexpr std::size_t kMemoEntries = 8192;  // then it starts afresh: memory stays flat
+constexpr std::size_t kMemoEntries = 8192;     // then it starts afresh: memory stays flat
+constexpr std::size_t kMemoWorkers = 1 << 18;  // of all entries together
 constexpr std::size_t kExecutors = 6;
 constexpr double kPaceGrid = 32.0;
 
@@ -27,8 +28,8 @@ std::size_t position(int i) {
 }
 
 template <class T>
-void remember(T& memo) {
-    if (memo.size() >= kMemoEntries) memo.clear();
+void remember(T& memo, std::size_t most) {
+    if (memo.size() >= most) memo.clear();
 }
 
 }  // namespace
@@ -214,7 +215,7 @@ Duration PlanModel::flows_of(const ClusterState& state, const StepTimes& times) 
     }
     const Duration result = flows({{Duration(), state}}, true);
     if (options_.memo) {
-        remember(flow_memo_);
+        remember(flow_memo_, kMemoEntries);
         flow_memo_.emplace(key, result);
     }
     return result;
@@ -250,7 +251,7 @@ IterationTimes PlanModel::steady(const ClusterState& state, const ClusterState* 
     result.workers = std::move(evaluation.workers);
     for (scenarios::WorkerTimes& worker : result.workers) worker.idle += result.contention;
     if (options_.memo && contention_of == nullptr) {
-        remember(memo_);
+        remember(memo_, std::clamp<std::size_t>(kMemoWorkers / position(plan_.workers()), 64, kMemoEntries));
         memo_.emplace(key, result);
     }
     return result;

@@ -47,8 +47,9 @@ class SharedNetwork {
 
 class PlanModel {
   public:
-    /// `measured` times stand in place of the costs' compute, messages and tail (the slowest rank's clock still
-    /// stretches them). Throws std::invalid_argument for a plan that does not fit the job or the cluster.
+    /// Keeps references to cluster, topology and network. `measured` times stand in place of the costs' compute,
+    /// messages and tail (the slowest rank's clock still stretches them). Throws std::invalid_argument for a plan that
+    /// does not fit the job or the cluster.
     PlanModel(const scenarios::Cluster& cluster, const Topology& topology, SharedNetwork& network,
               const scenarios::Plan& plan, scenarios::IterationCosts costs, bool tied_embedding,
               const SimulationOptions& options, std::optional<scenarios::MeasuredTimes> measured = std::nullopt);
@@ -129,7 +130,7 @@ class PlanModel {
     Key key_of(const scenarios::StepTimes& times, const std::vector<double>& capacity) const;
     bool uses_flows() const { return options_.path != Path::kLongestPath && has_flows_; }
 
-    scenarios::Cluster cluster_;
+    const scenarios::Cluster& cluster_;
     const Topology& topology_;
     SharedNetwork& network_;
     scenarios::Plan plan_;

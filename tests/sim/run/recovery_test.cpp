@@ -74,6 +74,41 @@ scenarios::Scenario on_half(scenarios::Scenario scenario) {
     return scenario;
 }
 
+TEST(Recovery, ARestartWithoutTheLostNodeIsToldAndTheNodeComesBackAtRest) {
+    const scenarios::Scenario scenario =
+        scenario_with("[{start: 5 s, node_loss: {node: 3}}]", "{time: 1000 s}", "{node_repair: 100 s}",
+                      "{interval: 2 s, detection: 10 s, restart: 20 s}");
+    tests::Log log;
+    SimulatedCluster cluster(scenario, &log, SimulationOptions::quick());
+    const scenarios::Plan whole = cluster.facts().initial_plan;
+    policies::Measurements measured;
+    while (!measured.loss) measured = cluster.run(whole, 5);
+    EXPECT_THAT(measured.unavailable_gpus, testing::ElementsAre(6, 7));
+
+    scenarios::Plan half = whole;
+    half.layout.data = 1;
+    half.gpu_of_rank = {0, 1, 4, 5};
+    half.layers_of_cell.resize(2);
+    half.micro_batches_of_replica = {32};
+    const policies::RecoveryOutcome outcome = cluster.recover({policies::Recovery::Kind::kRestart, half});
+    const PauseEvent& loss = log.pauses.back();
+    EXPECT_EQ(loss.reason, PauseEvent::Reason::kLoss);
+    EXPECT_EQ(loss.disturbance, 0);
+    EXPECT_EQ(loss.iterations_lost, outcome.iterations_lost);
+    EXPECT_THAT(loss.what, HasSubstr("node 3 lost in iteration"));
+    EXPECT_THAT(loss.what, HasSubstr("restarted without waiting under t2 p2 d1"));
+    ASSERT_TRUE(loss.plan);
+    EXPECT_EQ(*loss.plan, half);
+
+    while (!measured.unavailable_gpus.empty() || measured.loss) measured = cluster.run(half, 5);
+    EXPECT_NEAR(cluster.now().s(), 5.0 + 10.0 + 100.0, 10.0) << "repaired, and told at the end of an interval";
+    cluster.move_to(whole);
+    measured = cluster.run(whole, 1);
+    EXPECT_LT(measured.ranks.back().temperature_c, measured.ranks.front().temperature_c);
+    cluster.run(whole, 100);
+    EXPECT_EQ(cluster.run(whole, 10).iterations.back(), cluster.healthy_iteration());
+}
+
 TEST(Recovery, LosingAMachineTheJobDoesNotUseIsHarmless) {
     const Played played = play(on_half(scenario_with("[{start: 2 s, node_loss: {node: 3}}]", "{iterations: 20}")));
     EXPECT_EQ(played.summary.iterations_lost, 0);
