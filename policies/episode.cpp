@@ -58,6 +58,31 @@ scenarios::DecisionEvent decision_event(const Decision& decision) {
     return event;
 }
 
+Measurements measurements_of(const scenarios::DecisionEvent& event) {
+    Measurements measured;
+    if (event.iteration_ns > 0) measured.iterations = {Duration::nanoseconds(event.iteration_ns)};
+    const scenarios::MeasuredColumns& columns = event.measured;
+    for (std::size_t rank = 0; rank < columns.gpu.size(); ++rank) {
+        RankMeasurement& raw = measured.ranks.emplace_back();
+        raw.gpu = columns.gpu[rank];
+        raw.compute = Duration::nanoseconds(columns.compute_ns[rank]);
+        raw.exposed_communication = Duration::nanoseconds(columns.exposed_ns[rank]);
+        raw.idle = Duration::nanoseconds(columns.idle_ns[rank]);
+        raw.temperature_c = columns.temperature_c[rank];
+        raw.sm_clock_mhz = columns.sm_clock_mhz[rank];
+        raw.power_w = columns.power_w[rank];
+        raw.throttle_reasons = columns.throttle_reasons[rank];
+        raw.memory_used_bytes = columns.memory_bytes[rank];
+    }
+    for (std::size_t group = 0; group < columns.group_index.size(); ++group) {
+        measured.groups.push_back({static_cast<GroupMeasurement::Kind>(columns.group_kind[group]),
+                                   columns.group_index[group], columns.group_bytes_per_s[group]});
+    }
+    if (!event.lost_gpus.empty()) measured.loss = Loss{event.lost_gpus, Duration::nanoseconds(event.noticed_ns)};
+    measured.unavailable_gpus = event.unavailable_gpus;
+    return measured;
+}
+
 namespace {
 
 /// Acts on the decision: takes the job to the chosen plan.
