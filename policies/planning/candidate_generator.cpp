@@ -1,25 +1,164 @@
 #include "policies/planning/candidate_generator.h"
 
+#include <algorithm>
+#include <optional>
+#include <utility>
+
+#include "policies/planning/conditions.h"
+#include "policies/planning/plan_predictor.h"
+#include "policies/planning/proposal.h"
+#include "policies/planning/reasons.h"
+#include "policies/planning/rebalance.h"
+#include "policies/planning/recovery_plans.h"
+#include "scenarios/costs/checkpoint.h"
+
 namespace headway::policies {
 
-class CandidateGenerator::Impl {};
+using scenarios::Duration;
+using scenarios::Plan;
+using Kind = Candidate::Kind;
 
-CandidateGenerator::CandidateGenerator(const ClusterFacts&) : impl_(std::make_unique<Impl>()) {}
+namespace {
+
+constexpr double kWorthOffering = 0.002;  ///< of the iteration: what a change has to promise
+constexpr std::size_t kOfAKind = 4;
+
+}  // namespace
+
+class CandidateGenerator::Impl {
+  public:
+    explicit Impl(const ClusterFacts& facts)
+        : facts_(facts), predictor_(facts.job, facts.cluster), conditions_(facts_.cluster), spares_(facts_.cluster) {}
+
+    void start_episode() {
+        conditions_.start_episode();
+        spares_.start_episode();
+        last_plan_.reset();
+        plan_before_.reset();
+        last_.clear();
+        correction_ = 1.0;
+    }
+
+    std::vector<Candidate> propose(const Observation& observation, std::span<const Plan> further) {
+        const Plan& plan = observation.plan;
+        if (!last_plan_ || !(*last_plan_ == plan)) {
+            plan_before_ = std::exchange(last_plan_, plan);
+            last_.clear();
+        }
+        conditions_.update(observation, predictor_.costs(plan));
+        if (observation.iteration > Duration())
+            correction_ = observation.iteration / predictor_.iteration(plan, conditions_.conditions());
+        if (observation.loss) {
+            last_.clear();
+            return recover(observation, further);
+        }
+        if (unchanged(observation, further)) {
+            for (Candidate& candidate : last_)
+                candidate.predicted.iteration = candidate.predicted.iteration.scaled(correction_ / last_correction_);
+            last_.front().predicted.iteration = observation.iteration;
+            last_correction_ = correction_;
+            return last_;
+        }
+        last_ = rebalance(observation, further);
+        last_version_ = conditions_.version();
+        last_correction_ = correction_;
+        last_unavailable_ = observation.unavailable_gpus;
+        last_further_.assign(further.begin(), further.end());
+        return last_;
+    }
+
+  private:
+    bool unchanged(const Observation& observation, std::span<const Plan> further) const {
+        return !last_.empty() && last_version_ == conditions_.version() &&
+               last_unavailable_ == observation.unavailable_gpus &&
+               std::equal(further.begin(), further.end(), last_further_.begin(), last_further_.end());
+    }
+
+    Candidate keep(const Plan& plan, Duration iteration) {
+        Candidate candidate{Kind::kKeep, plan, {}, "keep the plan"};
+        candidate.predicted.iteration = iteration;
+        candidate.predicted.memory = predictor_.memory(plan);
+        return candidate;
+    }
+
+    std::vector<Candidate> recover(const Observation& observation, std::span<const Plan> further) {
+        const Plan& plan = observation.plan;
+        std::vector<int> gone = observation.unavailable_gpus;
+        gone.insert(gone.end(), observation.loss->gpus.begin(), observation.loss->gpus.end());
+        std::sort(gone.begin(), gone.end());
+        Proposal proposal(facts_, predictor_, conditions_.conditions(), gone, correction_);
+        Candidate wait{Kind::kWaitForReplacement, plan, {}, ""};
+        const Duration until = spares_.until_replaced(*observation.loss, observation.now);
+        wait.predicted.iteration = proposal.iteration(plan).scaled(correction_);
+        wait.predicted.pause = until + scenarios::checkpoint_costs(facts_.job, facts_.cluster, plan).restart;
+        wait.predicted.restart = wait.predicted.pause;
+        wait.predicted.memory = predictor_.memory(plan);
+        wait.why = gpus_text(observation.loss->gpus) + (observation.loss->gpus.size() == 1 ? " is" : " are") +
+                   " lost: restart the same plan when a spare or the repaired part arrives, in about " +
+                   short_number(until.s() / 60.0) + " minutes";
+        proposal.start(std::move(wait));
+        offer_recoveries(proposal, facts_, observation);
+        if (!(facts_.initial_plan == plan))
+            proposal.offer_restart(facts_.initial_plan,
+                                   "restart at once under the initial plan, all of whose GPUs are there");
+        for (const Plan& wanted : further) proposal.offer_restart(wanted, "a plan that the policy asked for");
+        return proposal.finish(kOfAKind);
+    }
+
+    std::vector<Candidate> rebalance(const Observation& observation, std::span<const Plan> further) {
+        const Plan& plan = observation.plan;
+        Proposal proposal(facts_, predictor_, conditions_.conditions(), observation.unavailable_gpus, correction_);
+        const Duration expected = proposal.iteration(plan).scaled(correction_);
+        proposal.start(keep(plan, expected));
+
+        const auto layout = predictor_.of_layout(plan);
+        layout->set(conditions_.conditions());
+        Rebalancer rebalancer(*layout, facts_.job, facts_.adapt);
+        if (const auto shared = rebalancer.share(plan))
+            proposal.offer(Kind::kShareMicroBatches, *shared, why_shared(rebalancer, plan, *shared), kWorthOffering);
+        for (const bool apart : {false, true}) {
+            if (const auto split = rebalancer.split(plan, apart))
+                proposal.offer(Kind::kSplitLayers, *split, why_split(rebalancer, plan, *split), kWorthOffering);
+            if (const auto both = rebalancer.split_and_share(plan, apart))
+                proposal.offer(Kind::kSplitAndShare, *both,
+                               why_split(rebalancer, plan, *both) + "; " + why_shared(rebalancer, plan, *both),
+                               kWorthOffering);
+        }
+        if (!(facts_.initial_plan == plan))
+            proposal.offer(Kind::kReturn, facts_.initial_plan, "back to the initial plan", 0.0);
+        if (plan_before_ && !(*plan_before_ == plan))
+            proposal.offer(Kind::kReturn, *plan_before_, "back to the plan before", 0.0);
+        for (const Plan& wanted : further)
+            proposal.offer(Kind::kFurther, wanted, "a plan that the policy asked for", 0.0);
+        return proposal.finish(kOfAKind);
+    }
+
+    const ClusterFacts facts_;
+    PlanPredictor predictor_;
+    ConditionsEstimator conditions_;
+    SpareParts spares_;
+    double correction_ = 1.0;  ///< measured iteration of the current plan over its prediction
+
+    std::optional<Plan> last_plan_, plan_before_;
+    std::vector<Candidate> last_;  ///< what was proposed last under the current plan
+    double last_correction_ = 1.0;
+    int last_version_ = 0;
+    std::vector<int> last_unavailable_;
+    std::vector<Plan> last_further_;
+};
+
+CandidateGenerator::CandidateGenerator(const ClusterFacts& facts) : impl_(std::make_unique<Impl>(facts)) {}
 CandidateGenerator::~CandidateGenerator() = default;
 CandidateGenerator::CandidateGenerator(CandidateGenerator&&) noexcept = default;
 CandidateGenerator& CandidateGenerator::operator=(CandidateGenerator&&) noexcept = default;
 
-void CandidateGenerator::start_episode() {}
+void CandidateGenerator::start_episode() {
+    impl_->start_episode();
+}
 
 std::vector<Candidate> CandidateGenerator::propose(const Observation& observation,
-                                                   std::span<const scenarios::Plan> /*further*/) {
-    if (observation.loss) {
-        return {{Candidate::Kind::kWaitForReplacement,
-                 observation.plan,
-                 {},
-                 "the plan needs a part that was lost: restart it when a spare or the repaired part arrives"}};
-    }
-    return {{Candidate::Kind::kKeep, observation.plan, {}, "keep the plan"}};
+                                                   std::span<const scenarios::Plan> further) {
+    return impl_->propose(observation, further);
 }
 
 }  // namespace headway::policies

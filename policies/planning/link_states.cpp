@@ -8,7 +8,7 @@ namespace headway::policies {
 namespace {
 
 using scenarios::Duration;
-using Kind = GroupMeasurement::Kind;
+using GroupKind = GroupMeasurement::Kind;
 
 constexpr double kLinkDifference = 0.03;  ///< of bandwidths, not worth telling
 constexpr double kLeastFactor = 1e-4;
@@ -65,15 +65,15 @@ void LinkStates::lay_out(const scenarios::Plan& plan) {
         const int replica = worker / layout.pipeline, stage = worker % layout.pipeline;
         std::vector<int> nodes;
         add_nodes(nodes, replica, stage);
-        if (layout.ranks_per_worker() > 1) groups_.push_back({Kind::kTensor, worker, parts_of(nodes), 1.0, 0, 1, {}});
+        if (layout.ranks_per_worker() > 1) groups_.push_back({GroupKind::kTensor, worker, parts_of(nodes), 1.0, 0, 1, {}});
         if (layout.pipeline == 1) continue;
         add_nodes(nodes, replica, (stage + 1) % layout.pipeline);
-        groups_.push_back({Kind::kPipeline, worker, parts_of(nodes), 1.0, 0, 1, {}});
+        groups_.push_back({GroupKind::kPipeline, worker, parts_of(nodes), 1.0, 0, 1, {}});
     }
     for (int stage = 0; stage < layout.pipeline; ++stage) {
         std::vector<int> nodes;
         for (int replica = 0; replica < layout.data; ++replica) add_nodes(nodes, replica, stage);
-        groups_.push_back({Kind::kData, stage, parts_of(nodes), 1.0, 0, 1, {}});
+        groups_.push_back({GroupKind::kData, stage, parts_of(nodes), 1.0, 0, 1, {}});
     }
     best_tensor_ = 0.0;
     hops_ = layout.pipeline - 1;
@@ -84,8 +84,8 @@ void LinkStates::lay_out(const scenarios::Plan& plan) {
 double LinkStates::expected(Group& group, const scenarios::IterationCosts& costs, double measured) const {
     const scenarios::Layout& layout = plan_.layout;
     const bool inside = group.parts.front().link == Link::kFabric;
-    if (group.kind == Kind::kTensor) return measured / best_tensor_;
-    if (group.kind == Kind::kPipeline) {
+    if (group.kind == GroupKind::kTensor) return measured / best_tensor_;
+    if (group.kind == GroupKind::kPipeline) {
         const scenarios::MessageCosts& message = costs.activation;
         const Duration whole = inside ? message.inside_node : message.across_nodes;
         const double overhead = std::min(message.overhead, whole).s();
@@ -123,7 +123,7 @@ bool LinkStates::update(const Observation& observation, const scenarios::Iterati
         auto& of_kind = bandwidth_[static_cast<std::size_t>(measured.kind)];
         if (measured.index < 0 || static_cast<std::size_t>(measured.index) >= of_kind.size()) continue;
         of_kind[static_cast<std::size_t>(measured.index)] = measured.bus_bytes_per_second;
-        if (measured.kind == Kind::kTensor) best_tensor_ = std::max(best_tensor_, measured.bus_bytes_per_second);
+        if (measured.kind == GroupKind::kTensor) best_tensor_ = std::max(best_tensor_, measured.bus_bytes_per_second);
     }
     for (Group& group : groups_) {
         const double measured = bandwidth_[static_cast<std::size_t>(group.kind)][static_cast<std::size_t>(group.index)];
@@ -189,7 +189,7 @@ void LinkStates::explain_by_delay() {
     std::vector<double> of_hop(hop_delay_.size(), 0.0);
     std::vector<char> seen(hop_delay_.size(), 0), sends(node_.size(), 0);
     for (const Group& group : groups_) {
-        if (group.kind != Kind::kPipeline || !group.log_factor.known()) continue;
+        if (group.kind != GroupKind::kPipeline || !group.log_factor.known()) continue;
         if (delays_on_nodes(group)) sends[static_cast<std::size_t>(sender(group))] = 1;
         const auto hop = static_cast<std::size_t>(group.index % pipeline);
         if (hop >= of_hop.size()) continue;
@@ -200,7 +200,7 @@ void LinkStates::explain_by_delay() {
     if (plan_.layout.data > 1)
         for (std::size_t hop = 0; hop < of_hop.size(); ++hop) hop_delay_[hop] = Duration::seconds(of_hop[hop]);
     for (const Group& group : groups_) {
-        if (group.kind != Kind::kPipeline || !group.log_factor.known() || !delays_on_nodes(group)) continue;
+        if (group.kind != GroupKind::kPipeline || !group.log_factor.known() || !delays_on_nodes(group)) continue;
         const auto hop = static_cast<std::size_t>(group.index % pipeline);
         const double left = unexplained(group) - (hop < hop_delay_.size() ? hop_delay_[hop].s() : 0.0);
         if (left <= kLeastDelaySeconds) continue;
@@ -209,7 +209,7 @@ void LinkStates::explain_by_delay() {
     }
     // Nodes that send no activations (the last stage) show in their collective only.
     for (const Group& group : groups_) {
-        if (group.kind != Kind::kData || !group.log_factor.known() || group.messages < 1.0) continue;
+        if (group.kind != GroupKind::kData || !group.log_factor.known() || group.messages < 1.0) continue;
         const double each = unexplained(group);
         if (each <= kLeastDelaySeconds) continue;
         for (const Part& part : group.parts) {

@@ -5,9 +5,7 @@
 #include <stdexcept>
 #include <utility>
 
-#include "scenarios/costs/memory.h"
 #include "scenarios/language/plan_check.h"
-#include "scenarios/timing/replica_programs.h"
 
 namespace headway::policies {
 
@@ -18,7 +16,7 @@ using scenarios::ReplicaPrograms;
 
 namespace {
 
-constexpr std::size_t kRememberedPlans = 96;
+constexpr std::size_t kRememberedPlacements = 24;
 constexpr std::size_t kRememberedLayouts = 24;
 
 }  // namespace
@@ -26,48 +24,43 @@ constexpr std::size_t kRememberedLayouts = 24;
 class PlanPredictor::Impl {
   public:
     Impl(scenarios::Job the_job, scenarios::Cluster the_cluster)
-        : job(std::move(the_job)), cluster(std::move(the_cluster)) {}
+        : job(std::move(the_job)),
+          cluster(std::move(the_cluster)),
+          memory_of_gpu_(scenarios::memory_of_gpus(cluster)) {}
 
-    struct Prepared {
-        Plan plan;
-        scenarios::IterationCosts costs;
-        scenarios::StepTimer timer;
-        scenarios::Evaluator evaluator;
-    };
-
-    Prepared& prepared(const Plan& plan) {
-        const auto found =
-            std::find_if(plans_.begin(), plans_.end(), [&](const Prepared& p) { return p.plan == plan; });
-        if (found != plans_.end()) {
-            plans_.splice(plans_.begin(), plans_, found);
-            return plans_.front();
+    std::shared_ptr<LayoutPredictor>& of_layout(const Plan& plan) {
+        const auto found = std::find_if(placed_.begin(), placed_.end(), [&](const auto& known) {
+            return known->layout() == plan.layout && known->gpu_of_rank() == plan.gpu_of_rank;
+        });
+        if (found != placed_.end()) {
+            placed_.splice(placed_.begin(), placed_, found);
+            return placed_.front();
         }
-        scenarios::IterationCosts costs = scenarios::iteration_costs(job, cluster, plan);
-        scenarios::StepTimer timer(costs, plan, cluster);
-        scenarios::Evaluator evaluator(plan, job.model.tied_embedding, programs_of(plan.layout));
-        plans_.push_front({plan, std::move(costs), std::move(timer), std::move(evaluator)});
-        if (plans_.size() > kRememberedPlans) plans_.pop_back();
-        return plans_.front();
+        placed_.push_front(std::make_shared<LayoutPredictor>(job, cluster, memory_of_gpu_, plan, shared(plan.layout)));
+        if (placed_.size() > kRememberedPlacements) placed_.pop_back();
+        return placed_.front();
     }
 
     const scenarios::Job job;
     const scenarios::Cluster cluster;
 
   private:
-    std::shared_ptr<ReplicaPrograms> programs_of(const scenarios::Layout& layout) {
-        const auto found = std::find_if(programs_.begin(), programs_.end(),
-                                        [&](const auto& programs) { return programs->layout() == layout; });
-        if (found != programs_.end()) {
-            programs_.splice(programs_.begin(), programs_, found);
-            return programs_.front();
+    LayoutPredictor::Shared shared(const scenarios::Layout& layout) {
+        const auto found = std::find_if(shared_.begin(), shared_.end(),
+                                        [&](const auto& known) { return known.programs->layout() == layout; });
+        if (found != shared_.end()) {
+            shared_.splice(shared_.begin(), shared_, found);
+            return shared_.front();
         }
-        programs_.push_front(std::make_shared<ReplicaPrograms>(layout, ReplicaPrograms::Counts::kGrid));
-        if (programs_.size() > kRememberedLayouts) programs_.pop_back();
-        return programs_.front();
+        shared_.push_front({std::make_shared<ReplicaPrograms>(layout, ReplicaPrograms::Counts::kGrid),
+                            std::make_shared<scenarios::MemoryTable>(job, layout)});
+        if (shared_.size() > kRememberedLayouts) shared_.pop_back();
+        return shared_.front();
     }
 
-    std::list<Prepared> plans_;                             // the last used first
-    std::list<std::shared_ptr<ReplicaPrograms>> programs_;  // the last used first
+    const std::vector<Bytes> memory_of_gpu_;
+    std::list<std::shared_ptr<LayoutPredictor>> placed_;  // the last used first
+    std::list<LayoutPredictor::Shared> shared_;           // the last used first
 };
 
 PlanPredictor::PlanPredictor(scenarios::Job job, scenarios::Cluster cluster)
@@ -86,32 +79,35 @@ const scenarios::Cluster& PlanPredictor::cluster() const {
 bool PlanPredictor::fits(const Plan& plan) {
     try {
         scenarios::check_plan(impl_->job, impl_->cluster, plan);
-        impl_->prepared(plan);
+        LayoutPredictor& layout = *impl_->of_layout(plan);
+        return layout.can_be_scheduled(plan) && layout.fits_memory(plan);
     } catch (const std::invalid_argument&) {
         return false;
     }
-    return scenarios::memory_shortages(impl_->job, impl_->cluster, plan).empty();
 }
 
 Duration PlanPredictor::iteration(const Plan& plan, const scenarios::Conditions& conditions) {
-    Impl::Prepared& prepared = impl_->prepared(plan);
-    return prepared.evaluator.iteration_time(prepared.timer.at(conditions));
+    LayoutPredictor& layout = *impl_->of_layout(plan);
+    layout.set(conditions);
+    return layout.iteration(plan);
 }
 
 scenarios::Evaluation PlanPredictor::evaluate(const Plan& plan, const scenarios::Conditions& conditions) {
-    Impl::Prepared& prepared = impl_->prepared(plan);
-    return prepared.evaluator.evaluate(prepared.timer.at(conditions));
+    LayoutPredictor& layout = *impl_->of_layout(plan);
+    layout.set(conditions);
+    return layout.evaluate(plan);
 }
 
 Bytes PlanPredictor::memory(const Plan& plan) {
-    Bytes most;
-    for (const scenarios::StageMemory& stage : scenarios::stage_memory(impl_->job, plan))
-        most = std::max(most, stage.total());
-    return most;
+    return impl_->of_layout(plan)->memory(plan);
 }
 
 const scenarios::IterationCosts& PlanPredictor::costs(const Plan& plan) {
-    return impl_->prepared(plan).costs;
+    return impl_->of_layout(plan)->costs(plan);
+}
+
+std::shared_ptr<LayoutPredictor> PlanPredictor::of_layout(const Plan& plan) {
+    return impl_->of_layout(plan);
 }
 
 }  // namespace headway::policies

@@ -2,12 +2,10 @@
 
 #include <memory>
 
-#include "scenarios/costs/iteration_costs.h"
+#include "policies/planning/layout_predictor.h"
 #include "scenarios/language/cluster.h"
 #include "scenarios/language/job.h"
 #include "scenarios/language/plan.h"
-#include "scenarios/timing/evaluator.h"
-#include "scenarios/timing/step_times.h"
 
 namespace headway::policies {
 
@@ -35,7 +33,11 @@ class PlanPredictor {
 
     /// Of the fullest rank.
     scenarios::Bytes memory(const scenarios::Plan& plan);
+    /// Holds until the next call.
     const scenarios::IterationCosts& costs(const scenarios::Plan& plan);
+
+    /// Everything about the layout of `plan` on its GPUs; shared by whoever holds it.
+    std::shared_ptr<LayoutPredictor> of_layout(const scenarios::Plan& plan);
 
   private:
     class Impl;

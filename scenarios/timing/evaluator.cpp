@@ -84,6 +84,14 @@ class Evaluator::Impl {
         return out;
     }
 
+    std::vector<Duration> replica_times(const StepTimes& times) {
+        evaluate_replicas(times);
+        std::vector<Duration> out;
+        for (std::size_t r = 0; r < replicas_; ++r)
+            out.push_back(Duration::nanoseconds(*std::max_element(ends(r).stage.begin(), ends(r).stage.end())));
+        return out;
+    }
+
     std::vector<TimelineEntry> timeline(const StepTimes& times);
 
   private:
@@ -397,6 +405,9 @@ Duration Evaluator::iteration_time(const StepTimes& times) {
 }
 Evaluation Evaluator::evaluate(const StepTimes& times) {
     return impl_->evaluate(times);
+}
+std::vector<Duration> Evaluator::replica_times(const StepTimes& times) {
+    return impl_->replica_times(times);
 }
 std::vector<TimelineEntry> Evaluator::timeline(const StepTimes& times) {
     return impl_->timeline(times);

@@ -61,6 +61,8 @@ class Evaluator {
     /// (all three).
     Duration iteration_time(const StepTimes& times);
     Evaluation evaluate(const StepTimes& times);
+    /// [data] of each replica by itself, from its first forward to its last backward.
+    std::vector<Duration> replica_times(const StepTimes& times);
     /// Every operation, worker by worker in the order of their starts. Slow: walks the whole task graph.
     std::vector<TimelineEntry> timeline(const StepTimes& times);
 

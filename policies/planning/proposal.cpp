@@ -1,0 +1,81 @@
+#include "policies/planning/proposal.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "policies/planning/legality.h"
+#include "scenarios/costs/checkpoint.h"
+
+namespace headway::policies {
+
+using scenarios::Duration;
+using scenarios::Plan;
+
+void Proposal::start(Candidate first) {
+    candidates_.clear();
+    candidates_.push_back(std::move(first));
+}
+
+bool Proposal::known(const Plan& plan) const {
+    return std::any_of(candidates_.begin(), candidates_.end(),
+                       [&](const Candidate& candidate) { return candidate.plan == plan; });
+}
+
+bool Proposal::legal(const Plan& plan) const {
+    return uses_none(plan, unavailable_) && predictor_.fits(plan);
+}
+
+Duration Proposal::iteration(const Plan& plan) {
+    return predictor_.iteration(plan, conditions_);
+}
+
+bool Proposal::offer(Candidate::Kind kind, const Plan& plan, std::string why, double gain) {
+    const Candidate& first = candidates_.front();
+    if (known(plan) || !may_change(facts_.adapt, first.plan, plan) || !legal(plan)) return false;
+    Candidate candidate{kind, plan, {}, std::move(why)};
+    candidate.predicted.iteration = iteration(plan).scaled(correction_);
+    if (gain > 0.0 && candidate.predicted.iteration > first.predicted.iteration.scaled(1.0 - gain)) return false;
+    candidates_.push_back(std::move(candidate));
+    return true;
+}
+
+bool Proposal::offer_restart(const Plan& plan, std::string why) {
+    if (known(plan) || !may_change(facts_.adapt, candidates_.front().plan, plan) || !legal(plan)) return false;
+    Candidate candidate{Candidate::Kind::kRestart, plan, {}, std::move(why)};
+    candidate.predicted.iteration = iteration(plan).scaled(correction_);
+    candidate.predicted.pause = scenarios::checkpoint_costs(facts_.job, facts_.cluster, plan).restart;
+    candidate.predicted.restart = candidate.predicted.pause;
+    candidate.predicted.memory = predictor_.memory(plan);
+    candidates_.push_back(std::move(candidate));
+    return true;
+}
+
+std::vector<Candidate> Proposal::finish(std::size_t most) {
+    std::stable_sort(candidates_.begin() + 1, candidates_.end(), [](const Candidate& a, const Candidate& b) {
+        return std::pair(a.kind, a.predicted.iteration) < std::pair(b.kind, b.predicted.iteration);
+    });
+    std::vector<Candidate> kept;
+    std::size_t of_kind = 0;
+    for (Candidate& candidate : candidates_) {
+        of_kind = !kept.empty() && kept.back().kind == candidate.kind ? of_kind + 1 : 1;
+        if (of_kind <= most || candidate.kind == Candidate::Kind::kFurther) kept.push_back(std::move(candidate));
+    }
+    candidates_.clear();
+    std::unique_ptr<scenarios::SwitchEstimate> estimate;
+    for (std::size_t i = 1; i < kept.size(); ++i) {
+        Candidate& candidate = kept[i];
+        if (candidate.kind == Candidate::Kind::kRestart) continue;
+        if (!estimate)
+            estimate = std::make_unique<scenarios::SwitchEstimate>(facts_.job, facts_.cluster, kept.front().plan);
+        const scenarios::SwitchCosts costs = estimate->to(candidate.plan);
+        const bool live = facts_.adapt.live && costs.fits_live;
+        candidate.predicted.pause = live ? costs.live_pause : costs.restart_pause;
+        candidate.predicted.restart = costs.restart_pause;
+        candidate.predicted.moved = costs.moved;
+        candidate.predicted.memory = std::max(kept.front().predicted.memory, predictor_.memory(candidate.plan));
+        if (live) candidate.predicted.memory = candidate.predicted.memory + costs.extra_memory;
+    }
+    return kept;
+}
+
+}  // namespace headway::policies

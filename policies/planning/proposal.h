@@ -1,0 +1,55 @@
+#pragma once
+
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "policies/action.h"
+#include "policies/planning/plan_predictor.h"
+#include "policies/training_cluster.h"
+#include "scenarios/transfer/switch_costs.h"
+
+namespace headway::policies {
+
+/// Collects what a job may do next: lets in what is legal and new, and works out what each promises.
+class Proposal {
+  public:
+    /// All outlive it. `unavailable` ascending; `correction`: what a prediction under `conditions` is multiplied by.
+    Proposal(const ClusterFacts& facts, PlanPredictor& predictor, const scenarios::Conditions& conditions,
+             const std::vector<int>& unavailable, double correction)
+        : facts_(facts),
+          predictor_(predictor),
+          conditions_(conditions),
+          unavailable_(unavailable),
+          correction_(correction) {}
+
+    /// Candidate 0, whatever its plan.
+    void start(Candidate first);
+    /// A switch from the first candidate's plan. Offered when it is legal, no candidate has the same plan, and it is
+    /// predicted to be at least `gain` (a share) faster than the first candidate. Returns whether it is.
+    bool offer(Candidate::Kind kind, const scenarios::Plan& plan, std::string why, double gain);
+    /// A restart after the loss, from the last checkpoint.
+    bool offer_restart(const scenarios::Plan& plan, std::string why);
+
+    /// Before correction.
+    scenarios::Duration iteration(const scenarios::Plan& plan);
+    bool legal(const scenarios::Plan& plan) const;
+    const scenarios::Conditions& conditions() const { return conditions_; }
+
+    /// Candidates by kind, within a kind the fastest first; at most `most` of a kind but kFurther.
+    std::vector<Candidate> finish(std::size_t most);
+
+  private:
+    bool known(const scenarios::Plan& plan) const;
+    void predict_switch(Candidate& candidate);
+
+    const ClusterFacts& facts_;
+    PlanPredictor& predictor_;
+    const scenarios::Conditions& conditions_;
+    const std::vector<int>& unavailable_;
+    double correction_ = 1.0;
+    std::vector<Candidate> candidates_;
+};
+
+}  // namespace headway::policies
