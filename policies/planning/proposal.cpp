@@ -69,7 +69,8 @@ std::vector<Candidate> Proposal::finish(std::size_t most) {
             estimate = std::make_unique<scenarios::SwitchEstimate>(facts_.job, facts_.cluster, kept.front().plan);
         const scenarios::SwitchCosts costs = estimate->to(candidate.plan);
         const bool live = facts_.adapt.live && costs.fits_live;
-        candidate.predicted.pause = live ? costs.live_pause : costs.restart_pause;
+        candidate.predicted.pause =
+            live ? costs.live_pause_behind(kept.front().predicted.iteration) : costs.restart_pause;
         candidate.predicted.restart = costs.restart_pause;
         candidate.predicted.moved = costs.moved;
         candidate.predicted.memory = std::max(kept.front().predicted.memory, predictor_.memory(candidate.plan));
