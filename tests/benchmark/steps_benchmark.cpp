@@ -34,16 +34,21 @@ const char* const kMixed =
     " {start: 150 s, duration: 300 s, link_bandwidth: {node_network: 5, factor: 0.3}},"
     " {start: 300 s, duration: 200 s, co_tenant: {node: 2, compute_share: 0.3, memory_share: 0.3}}]";
 
-void steps(benchmark::State& state, const std::string& disturbances, const scenarios::Sensors& sensors = {}) {
+void steps(benchmark::State& state, const std::string& disturbances, const scenarios::Sensors& sensors = {},
+           sim::SimulationOptions options = sim::SimulationOptions::quick()) {
     const scenarios::Scenario scenario = sixty_four_gpus(disturbances, sensors);
-    sim::SimulatedCluster cluster(scenario, nullptr, sim::SimulationOptions::quick());
-    policies::CandidateGenerator generator(cluster.facts());
     const auto policy = policies::make_policy("static");
     policies::EpisodeSink silent;
     std::int64_t decisions = 0;
-    for (auto _ : state) decisions += policies::run_episode(cluster, generator, *policy, {}, silent).decisions;
+    double simulated_s = 0.0;
+    for (auto _ : state) {  // everything new, so that nothing is remembered from the episode before
+        sim::SimulatedCluster cluster(scenario, nullptr, options);
+        policies::CandidateGenerator generator(cluster.facts());
+        decisions += policies::run_episode(cluster, generator, *policy, {}, silent).decisions;
+        simulated_s = cluster.now().s();
+    }
     state.counters["decisions/s"] = benchmark::Counter(static_cast<double>(decisions), benchmark::Counter::kIsRate);
-    state.counters["simulated s"] = cluster.now().s();
+    state.counters["simulated s"] = simulated_s;
 }
 
 void steps_64_gpus_healthy(benchmark::State& state) {
@@ -60,6 +65,16 @@ void steps_64_gpus_disturbed_noisy_sensors(benchmark::State& state) {
     steps(state, kMixed, {.time_noise = 0.03, .temperature_noise = 1.0, .delay_intervals = 1});
 }
 BENCHMARK(steps_64_gpus_disturbed_noisy_sensors)->Unit(benchmark::kMillisecond);
+
+void steps_64_gpus_disturbed_with_contention(benchmark::State& state) {
+    steps(state, kMixed, {}, {.heat_together = true});
+}
+BENCHMARK(steps_64_gpus_disturbed_with_contention)->Unit(benchmark::kMillisecond);
+
+void steps_64_gpus_disturbed_with_contention_one_by_one(benchmark::State& state) {
+    steps(state, kMixed, {}, {});
+}
+BENCHMARK(steps_64_gpus_disturbed_with_contention_one_by_one)->Unit(benchmark::kMillisecond);
 
 void steps_64_gpus_jitter(benchmark::State& state) {
     steps(state, "[{start: 0 s, jitter: {spread: 0.02}}]");
