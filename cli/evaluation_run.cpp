@@ -63,6 +63,7 @@ EvaluationFigures run_evaluation(const EvaluationCase& one, const std::string& p
     const std::unique_ptr<policies::Policy> judged =
         policies::make_guarded_policy(policy, {what_if_worlds(scenario), episode}, {});
     sim::SimulationOptions options;
+    options.heat_together = true;
     if (longest_path) options.path = sim::Path::kLongestPath;
     sim::SimulatedCluster cluster(scenario, nullptr, options);
     catch_interrupts();
