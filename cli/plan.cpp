@@ -1,7 +1,11 @@
+#include <algorithm>
+#include <optional>
 #include <stdexcept>
 #include <string>
+#include <utility>
 
 #include "cli/catalogue_choice.h"
+#include "cli/cluster_at.h"
 #include "cli/commands.h"
 #include "cli/exit_codes.h"
 #include "cli/interrupt.h"
@@ -10,6 +14,7 @@
 #include "cli/wildcards.h"
 #include "scenarios/costs/memory.h"
 #include "scenarios/language/config_error.h"
+#include "scenarios/language/value_text.h"
 #include "scenarios/record/plan_report.h"
 
 namespace headway::cli {
@@ -40,6 +45,11 @@ void add_own(const scenarios::Scenario& scenario, const policies::PlanningTask& 
     if (scenario.strategy.wildcards.any()) return;
     try {
         const scenarios::Plan plan = scenarios::initial_plan(scenario.strategy, scenario.job, scenario.cluster);
+        for (const int gpu : plan.gpu_of_rank) {
+            if (!std::binary_search(task.unavailable_gpus.begin(), task.unavailable_gpus.end(), gpu)) continue;
+            report.own_problem = "it uses GPU " + std::to_string(gpu) + ", which is lost";
+            return;
+        }
         if (!scenarios::memory_shortages(scenario.job, scenario.cluster, plan).empty()) {
             report.own_problem = "it does not fit in memory (headway check says where)";
             return;
@@ -60,10 +70,21 @@ int plan(const PlanArguments& arguments) {
     task.job = scenario.job;
     task.cluster = scenario.cluster;
     task.strategy = scenario.strategy.wildcards.any() ? scenario.strategy : policies::opened(scenario.strategy);
+    task.layers_apart = true;
     scenarios::PlanReport report;
     report.scenario = scenario.name;
     report.model = scenario.job.model.name;
     report.state = "healthy";
+    if (arguments.at) {
+        const std::optional<scenarios::Duration> at = scenarios::parse_quantity(*arguments.at, scenarios::Duration());
+        if (!at || *at < scenarios::Duration())
+            throw scenarios::ConfigError("--at " + *arguments.at + ": is not allowed (" +
+                                         scenarios::quantity_form(scenarios::Duration()) + ")");
+        ClusterAt cluster = cluster_at(scenario, *at);
+        task.conditions = std::move(cluster.conditions);
+        task.unavailable_gpus = std::move(cluster.unavailable_gpus);
+        report.state = "at " + *arguments.at + ": " + cluster.what;
+    }
     report.gpus = static_cast<int>(policies::usable_gpus(task).size());
 
     const policies::SearchResult result = search_with_progress(task, arguments.top, places);

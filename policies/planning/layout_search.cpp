@@ -11,6 +11,7 @@
 
 #include "policies/planning/iteration_bound.h"
 #include "policies/planning/plan_explanation.h"
+#include "policies/planning/plan_memory.h"
 #include "policies/planning/point_bounds.h"
 #include "policies/planning/uneven_plans.h"
 #include "scenarios/costs/iteration_costs.h"
@@ -69,33 +70,6 @@ class EvaluatorShelf {
     std::list<std::pair<Plan, Evaluator>> shelf_;  // the last used first
 };
 
-struct FullestStage {
-    int stage = 0;
-    int gpu = 0;
-    scenarios::Bytes needed, available;
-    double share = 0.0;  // needed over available
-};
-
-FullestStage fullest_stage(const scenarios::Job& job, const scenarios::Cluster& cluster, const Plan& plan) {
-    FullestStage fullest;
-    const std::vector<scenarios::StageMemory> stages = scenarios::stage_memory(job, plan);
-    for (int stage = 0; stage < plan.layout.pipeline; ++stage) {
-        const scenarios::Bytes needed = stages[static_cast<std::size_t>(stage)].total();
-        int last_node = -1;
-        for (int replica = 0; replica < plan.layout.data; ++replica)
-            for (int member = 0; member < plan.layout.ranks_per_worker(); ++member) {
-                const int gpu = plan.gpu_of_worker(replica, stage, member);
-                const int node = cluster.node_of(gpu);
-                if (node == last_node) continue;
-                last_node = node;
-                const scenarios::Bytes available = cluster.node(node).gpu.memory;
-                const double share = static_cast<double>(needed.count()) / static_cast<double>(available.count());
-                if (share > fullest.share) fullest = {stage, gpu, needed, available, share};
-            }
-    }
-    return fullest;
-}
-
 IterationShares shares_of(const PlanningTask& task, const scenarios::IterationCosts& costs, const Plan& plan,
                           Evaluator& evaluator) {
     scenarios::IterationCosts silent = costs;
@@ -127,7 +101,8 @@ PlannedLayout planned(const PlanningTask& task, const LayoutPoint& point, const 
     layout.shares = shares_of(task, costs, plan, evaluator);
     layout.tokens_per_second = static_cast<double>(job.tokens_per_iteration()) / layout.iteration.s();
     layout.mfu = costs.model_flops.value / (layout.iteration.s() * costs.peak.value);
-    const FullestStage fullest = fullest_stage(job, task.cluster, plan);
+    const std::vector<scenarios::Bytes> memory = scenarios::memory_of_gpus(task.cluster);
+    const PlanMemory::Fullest fullest = PlanMemory(job, plan.layout, memory).fullest(plan);
     layout.memory = fullest.needed;
     layout.gpu_memory = fullest.available;
     layout.fullest_stage = fullest.stage;
@@ -203,14 +178,15 @@ class BestFirst {
         const LayoutPoint& point = points_[entry.point];
         const scenarios::Job job = job_of(task_, point);
         const GpuGroups& where = groups(point.layout.tensor);
+        PlanMemory memory(job, point.layout, memory_of_gpu_);
         std::vector<Plan> plans;
         if (bounds_.uniform()) {
             plans.push_back(even_plan(task_, point, where, GpuOrder::kStagesTogether));
         } else {
-            plans = uneven_.of(point, where, kPlansOfUnevenLayout);
+            plans = uneven_.of(point, where, memory, kPlansOfUnevenLayout);
         }
         for (Plan& plan : plans) {
-            const FullestStage fullest = fullest_stage(job, task_.cluster, plan);
+            const PlanMemory::Fullest fullest = memory.fullest(plan);
             if (fullest.share > 1.0) {
                 remember_shortage(point, fullest);
                 continue;
@@ -230,7 +206,7 @@ class BestFirst {
         queue_.push({time, Stage::kEvaluated, entry.order, entry.point, entry.plan});
     }
 
-    void remember_shortage(const LayoutPoint& point, const FullestStage& fullest) {
+    void remember_shortage(const LayoutPoint& point, const PlanMemory::Fullest& fullest) {
         if (closest_ && fullest.needed - fullest.available >= closest_->needed - closest_->available) return;
         closest_ = {point, fullest.stage, fullest.gpu, fullest.needed, fullest.available};
     }
@@ -238,6 +214,7 @@ class BestFirst {
     const PlanningTask& task_;
     const SearchOptions& options_;
     const std::vector<LayoutPoint> points_;
+    const std::vector<scenarios::Bytes> memory_of_gpu_ = scenarios::memory_of_gpus(task_.cluster);
     PointBounds bounds_;
     UnevenPlans uneven_{task_, bounds_};
     EvaluatorShelf shelf_;

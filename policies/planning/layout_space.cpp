@@ -39,7 +39,7 @@ std::vector<int> fast_groups(const PlanningTask& task, const GpuGroups& groups) 
                 task.conditions.gpus.empty() ? 1.0 : task.conditions.gpus[static_cast<std::size_t>(gpu)].compute;
             slowest = std::min(slowest, task.cluster.gpu_type(gpu).peak_half.value * pace);
         }
-        speeds.push_back(slowest);
+        speeds.push_back(slowest * link_share(task, groups, group));
     }
     std::sort(speeds.rbegin(), speeds.rend());
     std::vector<int> counts = {groups.groups()};
@@ -259,6 +259,22 @@ GpuGroups::GpuGroups(const scenarios::Cluster& cluster, const std::vector<int>& 
             }
         }
     }
+}
+
+double link_share(const PlanningTask& task, const GpuGroups& groups, int group) {
+    const scenarios::Conditions& now = task.conditions;
+    if (now.node_network.empty() && now.rack_uplink.empty() && now.node_delay.empty()) return 1.0;
+    double share = 1.0;
+    bool delayed = false;
+    for (int member = 0; member < groups.tensor(); ++member) {
+        const int node = task.cluster.node_of(groups.gpu(group, member));
+        const auto n = static_cast<std::size_t>(node);
+        if (!now.node_network.empty()) share = std::min(share, now.node_network[n]);
+        if (!now.rack_uplink.empty())
+            share = std::min(share, now.rack_uplink[static_cast<std::size_t>(task.cluster.rack_of_node(node))]);
+        delayed = delayed || (!now.node_delay.empty() && now.node_delay[n] > scenarios::Duration());
+    }
+    return delayed ? share / 2.0 : share;
 }
 
 std::vector<int> usable_gpus(const PlanningTask& task) {

@@ -53,6 +53,10 @@ class GpuGroups {
     std::vector<int> gpus_;
 };
 
+/// What is left of the way of a group into the network: the smallest share of its nodes' NICs and racks' uplinks, half
+/// of it where messages are delayed.
+double link_share(const PlanningTask& task, const GpuGroups& groups, int group);
+
 /// Which GPUs a task may use, ascending.
 std::vector<int> usable_gpus(const PlanningTask& task);
 

@@ -167,10 +167,6 @@ Duration PointBounds::speed_bound(const LayoutPoint& point, const Units& units) 
     return Duration::nanoseconds(whole_ns((micro_batches + fill) * task_.job.model.layers / sum));
 }
 
-PointBounds::GpuSeconds PointBounds::seconds(const LayoutPoint& point, int gpu) {
-    return units(point).classes[class_of_gpu_[static_cast<std::size_t>(gpu)]];
-}
-
 Duration PointBounds::operator()(const LayoutPoint& point) {
     const Units& all = units(point);
     return uniform_ ? even_bound(point, all.kinds.front()) : speed_bound(point, all);

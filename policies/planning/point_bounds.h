@@ -24,7 +24,9 @@ class PointBounds {
     struct GpuSeconds {
         double layer = 0.0, embedding = 0.0, head = 0.0;
     };
-    GpuSeconds seconds(const LayoutPoint& point, int gpu);
+    /// By classes of GPUs that are alike; holds as long as this.
+    const std::vector<GpuSeconds>& seconds_of_classes(const LayoutPoint& point) { return units(point).classes; }
+    std::size_t class_of_gpu(int gpu) const { return class_of_gpu_[static_cast<std::size_t>(gpu)]; }
     /// Whether all usable GPUs are alike and no condition slows any of them.
     bool uniform() const { return uniform_; }
 

@@ -8,7 +8,6 @@
 #include <utility>
 
 #include "policies/planning/micro_batch_shares.h"
-#include "scenarios/costs/memory.h"
 
 namespace headway::policies {
 
@@ -82,20 +81,21 @@ void put_in_chunks(const Layout& layout, const std::vector<int>& split, int repl
 /// Everything about one layout on one order of GPUs.
 class PlacedLayout {
   public:
-    PlacedLayout(const PlanningTask& task, PointBounds& speeds, const LayoutPoint& point, Plan even)
-        : task_(task), job_(job_of(task, point)), plan_(std::move(even)) {
+    PlacedLayout(const PlanningTask& task, PointBounds& speeds, const LayoutPoint& point, Plan even, PlanMemory& memory)
+        : task_(task), micro_batches_(task.job.global_batch / point.micro_batch), plan_(std::move(even)) {
         const Layout& layout = plan_.layout;
-        const std::vector<int> most = most_layers();
+        const std::vector<PointBounds::GpuSeconds>& classes = speeds.seconds_of_classes(point);
         for (int r = 0; r < layout.data; ++r)
             for (int s = 0; s < layout.pipeline; ++s) {
                 StageSpeed stage;
                 for (int member = 0; member < layout.ranks_per_worker(); ++member) {
-                    const PointBounds::GpuSeconds gpu = speeds.seconds(point, plan_.gpu_of_worker(r, s, member));
+                    const PointBounds::GpuSeconds& gpu =
+                        classes[speeds.class_of_gpu(plan_.gpu_of_worker(r, s, member))];
                     stage.layer_s = std::max(stage.layer_s, gpu.layer);
                     stage.rest_s = std::max(
                         stage.rest_s, (s == 0 ? gpu.embedding : 0.0) + (s + 1 == layout.pipeline ? gpu.head : 0.0));
                 }
-                stage.most = most[static_cast<std::size_t>(s)];
+                stage.most = memory.most_layers(plan_, r, s);
                 stages_.push_back(stage);
             }
     }
@@ -111,30 +111,9 @@ class PlacedLayout {
     }
 
   private:
+    int layers() const { return task_.job.model.layers; }
     const StageSpeed& stage(int replica, int s) const {
         return stages_[static_cast<std::size_t>(replica * plan_.layout.pipeline + s)];
-    }
-
-    /// [pipeline] by the smallest GPU of the stage; memory is linear in the layers.
-    std::vector<int> most_layers() const {
-        const Layout& layout = plan_.layout;
-        Plan few = plan_, more = plan_;
-        const int v = layout.virtual_pipeline;
-        std::fill(few.layers_of_cell.begin(), few.layers_of_cell.end(), 1);
-        std::fill(more.layers_of_cell.begin(), more.layers_of_cell.end(), 2);
-        const auto less = scenarios::stage_memory(job_, few), larger = scenarios::stage_memory(job_, more);
-        std::vector<int> most;
-        for (int s = 0; s < layout.pipeline; ++s) {
-            scenarios::Bytes smallest(std::numeric_limits<std::int64_t>::max());
-            for (int r = 0; r < layout.data; ++r)
-                for (int member = 0; member < layout.ranks_per_worker(); ++member)
-                    smallest = std::min(smallest, task_.cluster.gpu_type(plan_.gpu_of_worker(r, s, member)).memory);
-            const auto index = static_cast<std::size_t>(s);
-            const double one = static_cast<double>((larger[index].total() - less[index].total()).count()) / v;
-            const double room = static_cast<double>((smallest - less[index].total()).count());
-            most.push_back(room < 0.0 ? 0 : v + static_cast<int>(std::min(room / std::max(one, 1.0), 1e6)));
-        }
-        return most;
     }
 
     std::optional<Plan> split_together() const {
@@ -142,13 +121,14 @@ class PlacedLayout {
         std::vector<StageSpeed> slowest(static_cast<std::size_t>(layout.pipeline));
         for (int s = 0; s < layout.pipeline; ++s) {
             StageSpeed& together = slowest[static_cast<std::size_t>(s)];
-            together.most = stage(0, s).most;
+            together.most = layers();
             for (int r = 0; r < layout.data; ++r) {
                 together.layer_s = std::max(together.layer_s, stage(r, s).layer_s);
                 together.rest_s = std::max(together.rest_s, stage(r, s).rest_s);
+                together.most = std::min(together.most, stage(r, s).most);
             }
         }
-        const std::vector<int> split = fast_split(slowest, job_.model.layers, layout.virtual_pipeline);
+        const std::vector<int> split = fast_split(slowest, layers(), layout.virtual_pipeline);
         if (split.empty()) return std::nullopt;
         Plan plan = plan_;
         for (int r = 0; r < layout.data; ++r) put_in_chunks(layout, split, r, plan.layers_of_cell);
@@ -161,7 +141,7 @@ class PlacedLayout {
         for (int r = 0; r < layout.data; ++r) {
             const auto first = stages_.begin() + static_cast<std::ptrdiff_t>(r) * layout.pipeline;
             const std::vector<int> split =
-                fast_split({first, first + layout.pipeline}, job_.model.layers, layout.virtual_pipeline);
+                fast_split({first, first + layout.pipeline}, layers(), layout.virtual_pipeline);
             if (split.empty()) return std::nullopt;
             put_in_chunks(layout, split, r, plan.layers_of_cell);
         }
@@ -202,7 +182,7 @@ class PlacedLayout {
             std::vector<std::pair<double, double>> seconds;
             for (int r = 0; r < plan.layout.data; ++r) seconds.push_back(replica_seconds(plan, r));
             ShareLimits limits;
-            limits.total = job_.global_batch / job_.micro_batch;
+            limits.total = micro_batches_;
             limits.multiple = plan.layout.schedule == scenarios::Schedule::kInterleaved ? plan.layout.pipeline : 1;
             const auto shares = share_micro_batches(plan.layout.data, limits, [&](int replica, int share) {
                 const auto& [slowest, once] = seconds[static_cast<std::size_t>(replica)];
@@ -215,33 +195,38 @@ class PlacedLayout {
     }
 
     const PlanningTask& task_;
-    const scenarios::Job job_;
+    const int micro_batches_;  // of an iteration
     Plan plan_;
     std::vector<StageSpeed> stages_;  // [workers]
 };
 
 }  // namespace
 
-std::vector<Plan> UnevenPlans::of(const LayoutPoint& point, const GpuGroups& groups, std::size_t plans) {
+std::vector<Plan> UnevenPlans::of(const LayoutPoint& point, const GpuGroups& groups, PlanMemory& memory,
+                                  std::size_t plans) {
     const Layout& layout = point.layout;
-    std::vector<double> seconds;  // of a group, a layer
+    const std::vector<PointBounds::GpuSeconds>& classes = speeds_.seconds_of_classes(point);
+    std::vector<double> seconds, worth;  // of a group: a layer; the same, longer where its links are slow
     for (int group = 0; group < groups.groups(); ++group) {
         double slowest = 0.0;
         for (int member = 0; member < groups.tensor(); ++member)
-            slowest = std::max(slowest, speeds_.seconds(point, groups.gpu(group, member)).layer);
+            slowest = std::max(slowest, classes[speeds_.class_of_gpu(groups.gpu(group, member))].layer);
         seconds.push_back(slowest);
+        worth.push_back(slowest / link_share(task_, groups, group));
     }
-    std::vector<int> fast_first(seconds.size());
-    std::iota(fast_first.begin(), fast_first.end(), 0);
-    const auto by = [&](int a, int b) {
-        return seconds[static_cast<std::size_t>(a)] < seconds[static_cast<std::size_t>(b)];
+    const auto by = [](const std::vector<double>& values) {
+        return [&](int a, int b) { return values[static_cast<std::size_t>(a)] < values[static_cast<std::size_t>(b)]; };
     };
-    std::stable_sort(fast_first.begin(), fast_first.end(), by);
-    fast_first.resize(static_cast<std::size_t>(layout.world_size() / layout.tensor));
-    std::vector<int> in_order = fast_first, slow_first = fast_first;
+    std::vector<int> chosen(seconds.size());
+    std::iota(chosen.begin(), chosen.end(), 0);
+    std::stable_sort(chosen.begin(), chosen.end(), by(worth));
+    chosen.resize(static_cast<std::size_t>(layout.world_size() / layout.tensor));
+    std::vector<int> in_order = chosen;
     std::sort(in_order.begin(), in_order.end());
-    slow_first = in_order;
-    std::stable_sort(slow_first.begin(), slow_first.end(), [&](int a, int b) { return by(b, a); });
+    std::vector<int> fast_first = in_order, slow_first(in_order.rbegin(), in_order.rend());
+    std::stable_sort(fast_first.begin(), fast_first.end(), by(seconds));
+    std::stable_sort(slow_first.begin(), slow_first.end(), by(seconds));
+    std::reverse(slow_first.begin(), slow_first.end());  // of equals the first ones stay first
 
     std::vector<std::pair<double, Plan>> candidates;
     std::vector<std::vector<int>> placed;
@@ -250,7 +235,7 @@ std::vector<Plan> UnevenPlans::of(const LayoutPoint& point, const GpuGroups& gro
             Plan plan = even_plan(task_, point, groups, together, *order);
             if (std::find(placed.begin(), placed.end(), plan.gpu_of_rank) != placed.end()) continue;
             placed.push_back(plan.gpu_of_rank);
-            PlacedLayout(task_, speeds_, point, std::move(plan)).add_to(candidates);
+            PlacedLayout(task_, speeds_, point, std::move(plan), memory).add_to(candidates);
         }
     std::stable_sort(candidates.begin(), candidates.end(),
                      [](const auto& a, const auto& b) { return a.first < b.first; });

@@ -3,6 +3,7 @@
 #include <vector>
 
 #include "policies/planning/layout_space.h"
+#include "policies/planning/plan_memory.h"
 #include "policies/planning/point_bounds.h"
 
 namespace headway::policies {
@@ -17,7 +18,8 @@ class UnevenPlans {
   public:
     /// Both must outlive this.
     UnevenPlans(const PlanningTask& task, PointBounds& speeds) : task_(task), speeds_(speeds) {}
-    std::vector<scenarios::Plan> of(const LayoutPoint& point, const GpuGroups& groups, std::size_t plans);
+    std::vector<scenarios::Plan> of(const LayoutPoint& point, const GpuGroups& groups, PlanMemory& memory,
+                                    std::size_t plans);
 
   private:
     const PlanningTask& task_;

@@ -86,6 +86,7 @@ std::vector<PlanningTask> uneven_tasks() {
     tasks[2] = tasks[1];
     tasks[2].conditions.gpus[11] = {.compute = 0.8, .memory = 0.9};
     tasks[2].strategy.layout.sequence_parallel = true;
+    for (PlanningTask& task : tasks) task.layers_apart = true;
     return tasks;
 }
 
@@ -93,11 +94,13 @@ TEST(LayoutSearch, BoundsHoldForEveryPlanOfUnevenGpus) {
     for (const PlanningTask& task : uneven_tasks()) {
         policies::PointBounds bounds(task);
         policies::UnevenPlans uneven(task, bounds);
+        const std::vector<scenarios::Bytes> memory = scenarios::memory_of_gpus(task.cluster);
         EXPECT_FALSE(bounds.uniform());
         for (const LayoutPoint& point : policies::layout_points(task, false)) {
             const scenarios::Job job = policies::job_of(task, point);
             const GpuGroups groups(task.cluster, policies::usable_gpus(task), point.layout.tensor);
-            const std::vector<Plan> plans = uneven.of(point, groups, 100);
+            policies::PlanMemory table(job, point.layout, memory);
+            const std::vector<Plan> plans = uneven.of(point, groups, table, 100);
             EXPECT_FALSE(plans.empty());
             for (const Plan& plan : plans) {
                 scenarios::check_plan(job, task.cluster, plan);
