@@ -59,9 +59,8 @@ PlanMemory::Fullest PlanMemory::fullest(const Plan& plan) {
     return fullest;
 }
 
-int PlanMemory::most_layers(const Plan& plan, int replica, int stage) {
-    const int micro_batches = micro_batches_in_flight(
-        layout_, *std::max_element(plan.micro_batches_of_replica.begin(), plan.micro_batches_of_replica.end()));
+int PlanMemory::most_layers(const Plan& plan, int most_micro_batches, int replica, int stage) {
+    const int micro_batches = micro_batches_in_flight(layout_, most_micro_batches);
     if (probed_ != micro_batches) {
         one_.assign(static_cast<std::size_t>(layout_.pipeline), Bytes());
         two_ = one_;

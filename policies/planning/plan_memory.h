@@ -29,8 +29,9 @@ class PlanMemory {
     };
     Fullest fullest(const scenarios::Plan& plan);
 
-    /// Layers that fit on a worker's smallest GPU, spread evenly over its chunks; 0 where not even one a chunk does.
-    int most_layers(const scenarios::Plan& plan, int replica, int stage);
+    /// Layers that fit on a worker's smallest GPU, spread evenly over its chunks, when its replica trains up to
+    /// `most_micro_batches`; 0 where not even one a chunk does.
+    int most_layers(const scenarios::Plan& plan, int most_micro_batches, int replica, int stage);
 
   private:
     scenarios::Bytes needed(const scenarios::Plan& plan, int replica, int stage);

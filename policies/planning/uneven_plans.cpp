@@ -85,6 +85,8 @@ class PlacedLayout {
         : task_(task), micro_batches_(task.job.global_batch / point.micro_batch), plan_(std::move(even)) {
         const Layout& layout = plan_.layout;
         const std::vector<PointBounds::GpuSeconds>& classes = speeds.seconds_of_classes(point);
+        const int most_shares =
+            *std::max_element(plan_.micro_batches_of_replica.begin(), plan_.micro_batches_of_replica.end());
         for (int r = 0; r < layout.data; ++r)
             for (int s = 0; s < layout.pipeline; ++s) {
                 StageSpeed stage;
@@ -95,7 +97,7 @@ class PlacedLayout {
                     stage.rest_s = std::max(
                         stage.rest_s, (s == 0 ? gpu.embedding : 0.0) + (s + 1 == layout.pipeline ? gpu.head : 0.0));
                 }
-                stage.most = memory.most_layers(plan_, r, s);
+                stage.most = memory.most_layers(plan_, most_shares, r, s);
                 stages_.push_back(stage);
             }
     }

@@ -65,7 +65,7 @@ TEST(PlanMemory, MostLayersFitAndOneMoreDoesNot) {
     const scenarios::Plan plan = policies::even_plan(task, point, groups, policies::GpuOrder::kStagesTogether);
     PlanMemory table(task.job, point.layout, memory);
     for (int stage = 0; stage < 4; ++stage) {
-        const int most = table.most_layers(plan, 0, stage);
+        const int most = table.most_layers(plan, 16, 0, stage);
         EXPECT_GT(most, 1);
         scenarios::MemoryTable exact(task.job, point.layout);
         const std::vector<int> fits = {most}, too_many = {most + 1};
