@@ -108,6 +108,10 @@ class TaughtPolicy final : public Policy {
         step.features = features_.build(observation, candidates);
         const Action chosen = teacher_.decide(observation, candidates);
         step.action = static_cast<int>(chosen.candidate);
+        // Plans that only the teacher asked for are not offered to who learns from it.
+        for (const Candidate& candidate : candidates) {
+            step.allowed.push_back(candidate.kind == Candidate::Kind::kFurther ? 0 : 1);
+        }
         recorder_.add(std::move(step));
         return chosen;
     }

@@ -47,7 +47,8 @@ struct RolloutOptions {
 Rollout collect(TrainingCluster& cluster, CandidateGenerator& generator, const TrainedPolicy& policy,
                 const RolloutOptions& options, scenarios::RandomStream& stream);
 
-/// One episode under a teacher (the oracle, a rule), for imitation.
+/// One episode under a teacher (the oracle, a rule), for imitation. Candidates that only the teacher asked for
+/// (Candidate::Kind::kFurther) are not allowed in the steps, so that steps in which it chose one teach nothing.
 Rollout demonstrate(TrainingCluster& cluster, CandidateGenerator& generator, Policy& teacher,
                     const RolloutOptions& options);
 

@@ -25,16 +25,31 @@ struct Sample {
     double target;
 };
 
+/// Whether the step's action is one that could be chosen (a teacher's may not be).
+bool action_allowed(const Step& step) {
+    return step.allowed.empty() || step.allowed[static_cast<std::size_t>(step.action)] != 0;
+}
+
 std::vector<Sample> samples_of(std::span<const Rollout> rollouts, std::span<const Advantages> estimates) {
     std::vector<Sample> samples;
     for (std::size_t i = 0; i < rollouts.size(); ++i) {
         const std::vector<Step>& steps = rollouts[i].steps;
         const std::size_t judged = steps.empty() ? 0 : steps.size() - (rollouts[i].terminated ? 0 : 1);
         for (std::size_t t = 0; t < judged; ++t) {
+            if (!action_allowed(steps[t])) continue;
             samples.push_back({&steps[t], estimates[i].advantage[t], estimates[i].returns[t]});
         }
     }
     return samples;
+}
+
+int best_allowed(std::span<const double> logits, std::span<const std::uint8_t> allowed) {
+    int best = -1;
+    for (std::size_t i = 0; i < logits.size(); ++i) {
+        const bool open = allowed.empty() || allowed[i] != 0;
+        if (open && (best < 0 || logits[i] > logits[static_cast<std::size_t>(best)])) best = static_cast<int>(i);
+    }
+    return best;
 }
 
 void shuffle_samples(std::vector<std::size_t>& order, scenarios::RandomStream stream) {
@@ -195,8 +210,7 @@ ImitationReport Trainer::imitate(std::span<const Rollout> demonstrations, int ep
                           [&](const Sample& sample, std::span<const double> logits, double value,
                               std::span<double> by_logits, double& by_value, std::span<double> sums) {
                               sums[0] += imitation_terms(logits, *sample.step, by_logits);
-                              const auto best = std::max_element(logits.begin(), logits.end()) - logits.begin();
-                              sums[1] += best == sample.step->action ? 1.0 : 0.0;
+                              sums[1] += best_allowed(logits, sample.step->allowed) == sample.step->action ? 1.0 : 0.0;
                               by_value += options.ppo.value_loss * (value - sample.target);
                           });
         }

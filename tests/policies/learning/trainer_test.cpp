@@ -115,6 +115,25 @@ TEST(Trainer, LearnsWhatATeacherDoes) {
     EXPECT_EQ(trainer.policy().provenance.imitation_epochs, 31);
 }
 
+TEST(Trainer, LearnsNothingFromAChoiceThatItWillNotHave) {
+    NoReduction alone;
+    Trainer trainer(toy_options(2, 2, 1), alone);
+    std::vector<Rollout> demonstrations = some_rollouts(trainer.policy(), 6, 4);
+    std::int64_t open = 0;
+    for (Rollout& rollout : demonstrations) {
+        for (std::size_t t = 0; t < rollout.steps.size(); ++t) {
+            Step& step = rollout.steps[t];
+            step.action = t % 2 == 0 ? 2 : 1;
+            step.allowed = {1, 1, 0};
+            const bool judged = rollout.terminated || t + 1 < rollout.steps.size();
+            open += judged && t % 2 == 1 ? 1 : 0;
+        }
+    }
+    const ImitationReport report = trainer.imitate(demonstrations, 20);
+    EXPECT_EQ(report.decisions, open);
+    EXPECT_EQ(report.agreement, 1.0);
+}
+
 TEST(Trainer, ReportsWhatHappened) {
     NoReduction alone;
     Trainer trainer(toy_options(2, 2, 30), alone);
