@@ -18,6 +18,7 @@ Examples:
   headway replay scenarios/quickstart.yaml --seeds 8
   headway replay scenarios/quickstart.yaml --out a.run.jsonl --trace a.trace.json
   headway evaluate greedy hysteresis oracle --on scenarios/heldout
+  headway train scenarios/curricula/default.yaml --out my.policy
   headway check my-scenario.yaml
   headway plan scenarios/gpt3-175b-1024.yaml --top 5
   headway list gpus
@@ -52,6 +53,17 @@ Every policy runs every scenario; static is always among them. Goodput is agains
 oracle among the policies: recovered, the share of the loss that can be recovered, (policy - static) / (oracle - static).
 Lost: scenarios that end more than 1 % below static. Intervals are paired bootstraps over the scenarios. The result
 does not depend on --workers.
+)";
+
+constexpr const char* kTrainFooter = R"(
+Examples:
+  headway train scenarios/curricula/default.yaml --out my.policy
+  headway train scenarios/curricula/default.yaml --out my.policy --minutes 35 --record my.run.jsonl
+  headway train scenarios/curricula/default.yaml --out my.policy --resume
+
+Imitates the teacher first, then improves by PPO on episodes in the simulator. Everything needed to go on is in
+OUT.checkpoint after every update: Ctrl-C or a kill loses at most one update, and --resume goes on bit for bit. OUT
+holds the policy that was best on the curriculum's validation scenarios. The result does not depend on --workers.
 )";
 
 constexpr const char* kCheckFooter = R"(
@@ -113,6 +125,11 @@ scenarios::Override override_from(const std::string& text) {
         throw CLI::ValidationError("--set", "'" + text + "' is not KEY=VALUE (job.micro_batch=2)");
     }
     return {text.substr(0, equals), text.substr(equals + 1)};
+}
+
+/// The parser alone would wrap a negative number around.
+std::string not_negative_number(const std::string& text) {
+    return text.rfind('-', 0) == 0 ? text + " is not allowed (0 or more)" : std::string();
 }
 
 void add_catalogue(CLI::App& app, CatalogueArguments& arguments) {
@@ -192,9 +209,7 @@ Command parse_arguments(int argc, const char* const* argv, const std::string& ve
         ->check(CLI::Range(std::int64_t{1}, std::int64_t{100'000'000}));
     replay_command->add_option("--seed", replay.seed, "Seed of everything random")
         ->type_name("N")
-        ->check([](const std::string& text) {  // the parser alone would wrap a negative number around
-            return text.rfind('-', 0) == 0 ? text + " is not allowed (0 or more)" : std::string();
-        });
+        ->check(not_negative_number);
     replay_command
         ->add_option("--seeds", replay.seeds, "Repeat with N seeds, from --seed on; reports means and 95 % intervals")
         ->type_name("N")
@@ -230,6 +245,52 @@ Command parse_arguments(int argc, const char* const* argv, const std::string& ve
                                "Faster: no contention on links that several groups share");
     evaluate_command->add_flag("--json", evaluate.json, "One JSON object instead of the tables");
     add_catalogue(*evaluate_command, evaluate);
+
+    TrainArguments train;
+    CLI::App* train_command = app.add_subcommand("train", "Train a policy offline on a curriculum");
+    train_command->footer(kTrainFooter);
+    train_command->add_option("curriculum", train.curriculum, "Set of scenarios")->type_name("FILE")->required();
+    train_command->add_option("--out", train.out, "Write the policy here")->type_name("FILE.policy")->required();
+    train_command->add_option("--record", train.record, "Write learning curves here")->type_name("RUN.jsonl");
+    train_command->add_option("--seed", train.seed, "Seed of everything random")
+        ->type_name("N")
+        ->check(not_negative_number);
+    train_command->add_option("--seeds", train.seeds, "Train with N seeds, from --seed on, and keep the best")
+        ->type_name("N")
+        ->check(CLI::Range(1, 1000));
+    train_command->add_option("--updates", train.updates, "Updates to make")
+        ->type_name("N")
+        ->check(CLI::Range(std::int64_t{1}, std::int64_t{1'000'000}))
+        ->capture_default_str();
+    train_command->add_option("--minutes", train.minutes, "Begin no update after so many minutes")
+        ->type_name("M")
+        ->check(CLI::Range(0.0, 1e6));
+    train_command->add_option("--groups", train.groups, "Scenarios an update")
+        ->type_name("N")
+        ->check(CLI::Range(1, 100'000))
+        ->capture_default_str();
+    train_command->add_option("--episodes", train.episodes, "Episodes in each of them")
+        ->type_name("N")
+        ->check(CLI::Range(1, 60))
+        ->capture_default_str();
+    train_command->add_option("--teacher", train.teacher, "Policy to imitate first, or none")
+        ->type_name("NAME")
+        ->capture_default_str();
+    train_command->add_option("--demonstrations", train.demonstrations, "Episodes of the teacher")
+        ->type_name("N")
+        ->check(CLI::Range(1, 100'000))
+        ->capture_default_str();
+    train_command->add_option("--validate-every", train.validate_every, "Updates between validations")
+        ->type_name("N")
+        ->check(CLI::Range(1, 1'000'000))
+        ->capture_default_str();
+    train_command->add_option("--workers", train.workers, "Processes at a time (default: one a processor)")
+        ->type_name("N")
+        ->check(CLI::Range(1, 1024));
+    train_command->add_flag("--resume", train.resume, "Go on from OUT.checkpoint");
+    train_command->add_flag("--force", train.force, "Overwrite files that exist");
+    train_command->add_flag("--json", train.json, "One JSON object instead of the report");
+    add_catalogue(*train_command, train);
 
     CheckArguments check;
     CLI::App* check_command =
@@ -322,7 +383,12 @@ Command parse_arguments(int argc, const char* const* argv, const std::string& ve
         return Finished{kBadInput};
     }
     if (replay_command->parsed()) return replay;
+    if (train.seeds > 1 && train.record) {
+        std::cerr << "headway: --record holds one training: give --seed instead of --seeds\n";
+        return Finished{kBadInput};
+    }
     if (evaluate_command->parsed()) return evaluate;
+    if (train_command->parsed()) return train;
     if (check_command->parsed()) return check;
     if (plan_command->parsed()) return plan;
     if (list_command->parsed()) return list;

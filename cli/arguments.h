@@ -70,6 +70,25 @@ struct EvaluateArguments : CatalogueArguments {
     bool json = false;
 };
 
+struct TrainArguments : CatalogueArguments {
+    std::filesystem::path curriculum;
+    std::filesystem::path out;
+    std::optional<std::filesystem::path> record;
+    std::uint64_t seed = 1;
+    int seeds = 1;  ///< trainings with seeds seed, seed + 1, ...; the best is kept
+    std::int64_t updates = 200;
+    std::optional<double> minutes;  ///< no update begins later; what is best then is kept
+    int groups = 16;
+    int episodes = 4;
+    std::string teacher = "oracle";  ///< "none": nobody is imitated
+    int demonstrations = 96;
+    int validate_every = 10;
+    std::optional<int> workers;
+    bool resume = false;
+    bool force = false;
+    bool json = false;
+};
+
 struct CompareArguments {
     std::filesystem::path a;
     std::filesystem::path b;
@@ -86,8 +105,8 @@ struct Finished {
     int exit_code = 0;
 };
 
-using Command = std::variant<Finished, ReplayArguments, EvaluateArguments, CheckArguments, PlanArguments, ListArguments,
-                             ValidateArguments, CompareArguments, ExportArguments>;
+using Command = std::variant<Finished, ReplayArguments, EvaluateArguments, TrainArguments, CheckArguments,
+                             PlanArguments, ListArguments, ValidateArguments, CompareArguments, ExportArguments>;
 
 Command parse_arguments(int argc, const char* const* argv, const std::string& version);
 

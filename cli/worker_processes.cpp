@@ -119,7 +119,7 @@ std::vector<std::optional<std::string>> answers_of_processes(std::size_t count,
         if (running.empty()) break;
         if (!told_to_end && end_asked()) {  // a terminal tells them itself, `kill` tells only this process
             told_to_end = true;
-            for (const auto& [pipe, worker] : running) ::kill(worker.process, SIGINT);
+            for (const auto& [pipe, worker] : running) ::kill(worker.process, options.abandon ? SIGKILL : SIGINT);
         }
         if (options.progress) options.progress(finished);
         std::vector<pollfd> waiting;
@@ -136,7 +136,7 @@ std::vector<std::optional<std::string>> answers_of_processes(std::size_t count,
                 answers[worker.index] = result_of(worker);
                 ++finished;
             } catch (const std::runtime_error& error) {
-                if (!failure) failure = error;
+                if (!failure && !(told_to_end && options.abandon)) failure = error;
             }
             running.erase(event.fd);
         }
@@ -148,7 +148,7 @@ std::vector<std::optional<std::string>> answers_of_processes(std::size_t count,
 std::vector<scenarios::RunSummary> summaries_of_processes(std::size_t count,
                                                           const std::function<scenarios::RunSummary(std::size_t)>& run,
                                                           const std::function<bool()>& end_asked) {
-    const ProcessOptions options{0, end_asked, [&](std::size_t finished) { show_progress(finished, count); }};
+    const ProcessOptions options{0, end_asked, false, [&](std::size_t finished) { show_progress(finished, count); }};
     const auto answers = answers_of_processes(
         count, [&](std::size_t index) { return to_bytes(run(index)); }, options);
     show_progress(count, count);

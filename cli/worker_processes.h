@@ -13,6 +13,7 @@ namespace headway::cli {
 struct ProcessOptions {
     std::size_t at_a_time = 0;  ///< 0: as many as there are processors
     std::function<bool()> end_asked;
+    bool abandon = false;  ///< an end that was asked for ends what runs at once, instead of asking it to end
     std::function<void(std::size_t finished)> progress;  ///< may be empty; called often
 };
 

@@ -2,13 +2,14 @@
 
 #include "scenarios/record/decision_parse.h"
 #include "scenarios/record/json_fields.h"
+#include "scenarios/record/learning_parse.h"
 #include "scenarios/record/record_lines.h"
 
 namespace headway::scenarios {
 
 namespace {
 
-void parse_header_fields(const Json& json, RunHeader& header, RecordLevel& level) {
+void check_format(const Json& json) {
     const auto format = json.find("format");
     if (format == json.end() || *format != kRecordFormat) reject_line("this is not a run record");
     const auto version = json_as<std::int64_t>(json_member(json, "version"), "version");
@@ -17,6 +18,9 @@ void parse_header_fields(const Json& json, RunHeader& header, RecordLevel& level
                     " of the run record cannot be read (this program reads version " + std::to_string(kRecordVersion) +
                     ")");
     }
+}
+
+void parse_header_fields(const Json& json, RunHeader& header, RecordLevel& level) {
     json_field(json, "seed", header.seed);
     json_field(json, "policy", header.policy);
     try {
@@ -247,6 +251,11 @@ ParsedLine RecordParser::parse(std::string_view line, std::string& kind) {
     switch (expect_) {
         case Expect::kHeader:
             expected("header");
+            check_format(json);
+            if (is_learning_header(json)) {
+                expect_ = Expect::kLearning;
+                return parse_learning_header(json);
+            }
             parse_header_fields(json, header_, level_);
             expect_ = Expect::kScenario;
             return ParsedHeader{};
@@ -262,6 +271,11 @@ ParsedLine RecordParser::parse(std::string_view line, std::string& kind) {
             telemetry_.resize(static_cast<std::size_t>(gpus_));
             expect_ = Expect::kEvents;
             return ParsedTopology{};
+        case Expect::kLearning:
+            if (kind == "training_update") return parse_training_update(json);
+            if (kind == "evaluation") return parse_evaluation(json);
+            if (kind == "footer") return parse_footer(json);
+            reject_line("a '" + kind + "' line has no place in the record of a training or evaluation");
         case Expect::kEvents:
             break;
     }

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "scenarios/record/decision_lines.h"
+#include "scenarios/record/learning_events.h"
 #include "scenarios/record/run_events.h"
 #include "scenarios/record/run_writer.h"
 
@@ -34,9 +35,10 @@ struct ParsedFooter {
     std::string digest;
 };
 
-using ParsedLine = std::variant<ParsedHeader, ParsedProvenance, ParsedTopology, IterationEvent,
-                                std::vector<TelemetryEvent>, DisturbanceEvent, PauseEvent, DecisionEvent,
-                                std::vector<LinkLoadEvent>, LogEvent, ParsedOps, ParsedFooter>;
+using ParsedLine =
+    std::variant<ParsedHeader, ParsedProvenance, ParsedTopology, IterationEvent, std::vector<TelemetryEvent>,
+                 DisturbanceEvent, PauseEvent, DecisionEvent, std::vector<LinkLoadEvent>, LogEvent, ParsedOps,
+                 ParsedFooter, LearningHeader, TrainingUpdateEvent, EvaluationEvent>;
 
 /// Parses the lines of one record in their order. Remembers the last telemetry of every GPU and the names of the links.
 class RecordParser {
@@ -49,7 +51,7 @@ class RecordParser {
     const Provenance& provenance() const { return provenance_; }
 
   private:
-    enum class Expect { kHeader, kScenario, kTopology, kEvents } expect_ = Expect::kHeader;
+    enum class Expect { kHeader, kScenario, kTopology, kEvents, kLearning } expect_ = Expect::kHeader;
     RunHeader header_;
     RecordLevel level_ = RecordLevel::kIterations;
     Provenance provenance_;

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "scenarios/language/plan.h"
+#include "scenarios/record/learning_events.h"
 #include "scenarios/timing/evaluator.h"
 
 /// What a run tells while it goes on. Whoever runs a job reports these events to a `RunSink`; the record writer, the
@@ -207,6 +208,10 @@ class RunSink {
     virtual void decision(const DecisionEvent&) {}
     virtual void link_load(const LinkLoadEvent&) {}
     virtual void log(const LogEvent&) {}
+    /// Of the record of a training or evaluation, which has no `begin` and nothing of a run but `end`.
+    virtual void begin_learning(const LearningHeader&) {}
+    virtual void training_update(const TrainingUpdateEvent&) {}
+    virtual void evaluation(const EvaluationEvent&) {}
     /// Whether operations of the next iteration would be used: putting them together takes longer than the iteration.
     virtual bool wants_operations() const { return true; }
     /// Operations of one iteration, only for runs recorded at that level.
@@ -241,6 +246,15 @@ class SinkList final : public RunSink {
     }
     void log(const LogEvent& event) override {
         for (RunSink* sink : sinks_) sink->log(event);
+    }
+    void begin_learning(const LearningHeader& event) override {
+        for (RunSink* sink : sinks_) sink->begin_learning(event);
+    }
+    void training_update(const TrainingUpdateEvent& event) override {
+        for (RunSink* sink : sinks_) sink->training_update(event);
+    }
+    void evaluation(const EvaluationEvent& event) override {
+        for (RunSink* sink : sinks_) sink->evaluation(event);
     }
     void operations(std::int64_t iteration, std::int64_t start_ns, const std::vector<TimelineEntry>& entries) override {
         for (RunSink* sink : sinks_) sink->operations(iteration, start_ns, entries);

@@ -105,6 +105,9 @@ class RecordReader::Impl {
     void deliver(const PauseEvent& event, RunSink& sink) { sink.pause(event); }
     void deliver(const DecisionEvent& event, RunSink& sink) { sink.decision(event); }
     void deliver(const LogEvent& event, RunSink& sink) { sink.log(event); }
+    void deliver(const LearningHeader& header, RunSink& sink) { sink.begin_learning(header); }
+    void deliver(const TrainingUpdateEvent& event, RunSink& sink) { sink.training_update(event); }
+    void deliver(const EvaluationEvent& event, RunSink& sink) { sink.evaluation(event); }
     void deliver(const std::vector<TelemetryEvent>& events, RunSink& sink) {
         for (const TelemetryEvent& event : events) sink.telemetry(event);
     }
