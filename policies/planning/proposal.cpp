@@ -74,7 +74,7 @@ std::vector<Candidate> Proposal::finish(std::size_t most) {
         candidate.predicted.restart = costs.restart_pause;
         candidate.predicted.moved = costs.moved;
         candidate.predicted.memory = std::max(kept.front().predicted.memory, predictor_.memory(candidate.plan));
-        if (live) candidate.predicted.memory = candidate.predicted.memory + costs.extra_memory;
+        if (live) candidate.predicted.memory = std::max(candidate.predicted.memory, costs.peak_memory);
     }
     return kept;
 }

@@ -47,6 +47,7 @@ bool regroups(const Plan& from, const Plan& to) {
 
 struct SwitchEstimate::Room {
     std::int64_t extra = 0;
+    std::int64_t peak = 0;
     bool fits = true;
 };
 
@@ -88,6 +89,7 @@ SwitchCosts SwitchEstimate::to(const Plan& plan) {
     }
     const Room needed = room(placed);
     costs.extra_memory = Bytes(needed.extra);
+    costs.peak_memory = Bytes(needed.peak);
     costs.fits_live = needed.fits;
     return costs;
 }
@@ -134,6 +136,7 @@ SwitchEstimate::Room SwitchEstimate::room(const PlacedPlan& to) {
         const std::int64_t boundary = streaming - old.activations.count() + gradient;
         const std::int64_t most = std::max(streaming, boundary);
         room.extra = std::max(room.extra, most - std::max(old.total().count(), next.total().count()));
+        room.peak = std::max(room.peak, most);
         room.fits = room.fits && most <= map_.node(map_.node_of(gpu)).gpu.memory.count();
     }
     return room;

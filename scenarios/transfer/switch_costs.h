@@ -29,6 +29,7 @@ struct SwitchCosts {
     Duration live_pause;     ///< training stands still at the boundary, if an iteration covers `background`
     Duration restart_pause;  ///< training stands still: save, restart, load
     Bytes extra_memory;      ///< most that any rank holds on top of the larger of its two plans while it has both
+    Bytes peak_memory;       ///< most that a rank that receives needs while it has both
     bool fits_live = true;   ///< every GPU has room for that
     Duration gradients;      ///< of `live_pause`: the gradients on their way
     Duration preparation;    ///< before: processes and communicators; training goes on under the old plan

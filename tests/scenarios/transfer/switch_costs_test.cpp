@@ -154,6 +154,10 @@ TEST(SwitchCosts, SaysWhereMemoryHoldsNoSecondCopy) {
     Cluster cluster = dgx_a100(128);
     const SwitchCosts roomy = switch_costs(job, cluster, from, to);
     EXPECT_GT(roomy.extra_memory.count(), 0);
+    cluster.node_groups[0].node.gpu.memory = roomy.peak_memory;
+    EXPECT_TRUE(switch_costs(job, cluster, from, to).fits_live);
+    cluster.node_groups[0].node.gpu.memory = roomy.peak_memory - Bytes(1);
+    EXPECT_FALSE(switch_costs(job, cluster, from, to).fits_live);
     Bytes largest;
     for (const Plan* plan : {&from, &to})
         for (const StageMemory& stage : stage_memory(job, *plan)) largest = std::max(largest, stage.total());
