@@ -55,7 +55,7 @@ struct Loss {
 
 struct Measurements {
     std::vector<Duration> iterations;    ///< completed ones, in order
-    std::vector<RankMeasurement> ranks;  ///< [world size of the plan]
+    std::vector<RankMeasurement> ranks;  ///< [world size of the plan]; empty: nothing known of this plan yet
     std::vector<GroupMeasurement> groups;
     std::optional<Loss> loss;  ///< set when a loss ended the run early; the lost iteration is not in `iterations`
     std::vector<int> unavailable_gpus;  ///< lost and neither repaired nor replaced yet, ascending; idle ones too

@@ -100,7 +100,8 @@ policies::Measurements Trajectory::run(const scenarios::Plan& plan, int iteratio
         if (!ended()) save_if_due();
     }
     if (!loss && ended()) reporter_.disturbances(now_);
-    policies::Measurements result = measured(average);
+    policies::Measurements result;
+    if (iterations > 0) result = measured(average);
     result.iterations = std::move(durations);
     result.loss = std::move(loss);
     result.ended = !result.loss && ended();

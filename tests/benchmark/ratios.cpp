@@ -10,6 +10,7 @@
 #include "scenarios/transfer/transfer_schedule.h"
 #include "tests/benchmark/layouts.h"
 #include "tests/benchmark/simulated_plan.h"
+#include "tests/benchmark/static_episode.h"
 #include "tests/benchmark/switches.h"
 
 namespace headway::benchmarks {
@@ -75,6 +76,13 @@ double simulated_seconds(sim::Path path, bool different) {
     return seconds_of([&] { plan.fresh_iteration(different, ++iteration); });
 }
 
+double episode_seconds(bool heat_together) {
+    sim::SimulationOptions options;
+    options.heat_together = heat_together;
+    const scenarios::Scenario scenario = sixty_four_gpus(kMixedDisturbances);
+    return seconds_of([&] { static_episode(scenario, options); });
+}
+
 }  // namespace
 
 bool print_ratios() {
@@ -92,6 +100,8 @@ bool print_ratios() {
                     [&] { return switch_seconds(degrees) / switch_seconds(layer); });
     kept &= promise("16,384 GPUs: a layer between stages over shares alone", 5.0,
                     [&] { return switch_seconds(layer) / switch_seconds(shares); });
+    kept &= promise("64 GPUs: decision intervals heated together over iterations one by one", 2.0,
+                    [&] { return episode_seconds(false) / episode_seconds(true); });
     using sim::Path;
     kept &= promise("1,024 GPUs that share links: flows handed over when they share over all in SimGrid", 1.2, [] {
         return simulated_seconds(Path::kFlowsReference, true) / simulated_seconds(Path::kFlowsUnfolded, true);

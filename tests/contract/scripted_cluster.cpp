@@ -92,6 +92,7 @@ policies::Measurements ScriptedCluster::run(const scenarios::Plan& plan, int ite
     measured.ended = !measured.loss && ended();
     for (int gpu = 0; gpu < facts_.cluster.gpus(); ++gpu)
         if (is_out(gpu)) measured.unavailable_gpus.push_back(gpu);
+    if (iterations == 0) return measured;
     for (const int gpu : plan.gpu_of_rank) {
         policies::RankMeasurement rank;
         rank.gpu = gpu;

@@ -169,6 +169,7 @@ TEST_P(TrainingClusterContract, TrainsNothingWhenAskedForNothing) {
     const auto cluster = make(contract_scenario());
     const Measurements measured = cluster->run(cluster->facts().initial_plan, 0);
     EXPECT_TRUE(measured.iterations.empty());
+    EXPECT_TRUE(measured.ranks.empty());
     EXPECT_FALSE(measured.ended);
     EXPECT_EQ(cluster->now(), Duration());
     EXPECT_THROW(cluster->run(cluster->facts().initial_plan, -1), std::invalid_argument);
