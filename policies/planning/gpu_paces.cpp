@@ -16,12 +16,18 @@ constexpr double kMostFirstNoise = 0.03;    ///< ranks differ for good reasons t
 constexpr double kDifference = 0.01;        ///< of paces, not worth telling
 constexpr double kClockDifference = 0.015;  ///< about one step
 constexpr double kMadToDeviation = 1.4826;
+constexpr double kSteadyShare = 0.4;           ///< of the ranks: a slow node is up to half of a small job
+constexpr double kSteadyToDeviation = 1.9069;  ///< deviation over that quantile of absolute values, normal law
 constexpr double kMuchSlower = 0.1;
+constexpr double kForgotten = 0.15;  ///< of the noise, each interval
 
+double quantile_of(std::vector<double>& values, double share) {
+    const auto place = values.begin() + static_cast<std::ptrdiff_t>(static_cast<double>(values.size()) * share);
+    std::nth_element(values.begin(), place, values.end());
+    return *place;
+}
 double median_of(std::vector<double>& values) {
-    const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
-    std::nth_element(values.begin(), middle, values.end());
-    return *middle;
+    return quantile_of(values, 0.5);
 }
 
 /// What a rank of a worker computes in an iteration with its GPU healthy.
@@ -61,7 +67,7 @@ void GpuPaces::start_episode() {
     clock_.assign(gpus, 1.0);
     was_unavailable_.assign(gpus, 0);
     std::fill(best_clock_.begin(), best_clock_.end(), 0.0);
-    last_slow_.clear();
+    last_slow_.assign(gpus, std::nan(""));
     plan_ = scenarios::Plan();
     has_baseline_ = false;
     baseline_ = noise_ = 0.0;
@@ -107,7 +113,7 @@ void GpuPaces::read_ranks(const Observation& observation, const scenarios::Itera
         }
 }
 
-void GpuPaces::judge_noise(bool same_plan) {
+void GpuPaces::judge_noise() {
     scratch_.clear();
     for (const Rank& rank : ranks_)
         if (rank.measured) scratch_.push_back(rank.slow);
@@ -116,22 +122,25 @@ void GpuPaces::judge_noise(bool same_plan) {
         baseline_ += (median - baseline_) * (has_baseline_ ? 0.25 : 1.0);
         has_baseline_ = true;
     }
-    double deviation = 0.0;
+    // What every rank has in common moves no share: ranks are compared with their median.
     scratch_.clear();
-    if (same_plan && last_slow_.size() == ranks_.size()) {
-        for (std::size_t r = 0; r < ranks_.size(); ++r)
-            if (ranks_[r].measured) scratch_.push_back(std::abs(ranks_[r].slow - last_slow_[r]));
-        deviation = kMadToDeviation * median_of(scratch_) / std::sqrt(2.0);
-        noise_ = judged_ == 0 ? deviation : noise_ + 0.3 * (deviation - noise_);
-        ++judged_;
+    for (const Rank& rank : ranks_) {
+        const double before = last_slow_[static_cast<std::size_t>(rank.gpu)];
+        if (rank.measured && !std::isnan(before)) scratch_.push_back(std::abs(rank.slow - median - before));
+    }
+    if (2 * scratch_.size() > ranks_.size()) {
+        // Up at once and down slowly: most ranks do not become stragglers at the same time.
+        const double deviation = kSteadyToDeviation * quantile_of(scratch_, kSteadyShare) / std::sqrt(2.0);
+        noise_ = judged_++ == 0 ? deviation : std::max(deviation, noise_ + kForgotten * (deviation - noise_));
     } else if (judged_ == 0) {
         for (const Rank& rank : ranks_)
             if (rank.measured) scratch_.push_back(std::abs(rank.slow - median));
         noise_ = std::min(kMostFirstNoise, kMadToDeviation * median_of(scratch_));
     }
     noise_ = std::max(noise_, kLeastNoise);
-    last_slow_.clear();
-    for (const Rank& rank : ranks_) last_slow_.push_back(rank.slow);
+    std::fill(last_slow_.begin(), last_slow_.end(), std::nan(""));
+    for (const Rank& rank : ranks_)
+        if (rank.measured) last_slow_[static_cast<std::size_t>(rank.gpu)] = rank.slow - median;
 }
 
 GpuPace GpuPaces::pace_of(const Rank& rank, double slow, double clock, double fabric) const {
@@ -155,7 +164,7 @@ bool GpuPaces::update(const Observation& observation, const scenarios::Iteration
     if (std::none_of(ranks_.begin(), ranks_.end(), [](const Rank& rank) { return rank.measured; })) return false;
     const bool same_plan = plan_ == observation.plan;
     if (!same_plan) plan_ = observation.plan;
-    judge_noise(same_plan);
+    judge_noise();
 
     // Beside a much slower member of its worker a GPU looks faster than it is: it shares the slow one's fixed costs.
     const auto members = static_cast<std::size_t>(plan_.layout.ranks_per_worker());

@@ -40,14 +40,14 @@ class GpuPaces {
         bool measured = false;
     };
     void read_ranks(const Observation& observation, const scenarios::IterationCosts& costs);
-    void judge_noise(bool same_plan);
+    void judge_noise();
     void forget_replaced(const Observation& observation);
     scenarios::GpuPace pace_of(const Rank& rank, double slow, double clock, double fabric) const;
 
     std::vector<int> type_of_gpu_, node_of_gpu_;
     std::vector<scenarios::GpuPace> paces_;
     std::vector<SteadyValue> slow_;      ///< [GPUs]
-    std::vector<double> last_slow_;      ///< [ranks] of the update before
+    std::vector<double> last_slow_;      ///< [GPUs] against the median, of the update before; NaN: not measured
     std::vector<double> clock_;          ///< [GPUs] as last used
     std::vector<double> best_clock_;     ///< [types]
     std::vector<char> was_unavailable_;  ///< [GPUs]
