@@ -97,5 +97,28 @@ TEST(Worlds, HeatingTogetherKeepsTheTimesOfHeatingOneByOne) {
     }
 }
 
+TEST(Worlds, AShutdownByHeatIsFoundWhileHeatingTogether) {
+    const scenarios::Scenario scenario = scenario_with("[{start: 1 min, airflow: {gpu: 3, resistance_factor: 40}}]",
+                                                       "{time: 10 min}", "{spare_nodes: 1, spare_start: 30 s}");
+    SimulationOptions exact;
+    exact.path = Path::kLongestPath;
+    std::vector<Duration> noticed;
+    std::vector<std::size_t> trained;
+    for (const SimulationOptions& options : {exact, SimulationOptions::quick()}) {
+        SimulatedCluster cluster(scenario, nullptr, options);
+        policies::Measurements measured;
+        trained.push_back(0);
+        while (!measured.loss) {
+            measured = cluster.run(cluster.facts().initial_plan, 10);
+            ASSERT_FALSE(measured.ended);
+            trained.back() += measured.iterations.size();
+        }
+        EXPECT_EQ(measured.loss->gpus, std::vector<int>{3});
+        noticed.push_back(measured.loss->noticed_at);
+    }
+    EXPECT_NEAR(static_cast<double>(trained[1]), static_cast<double>(trained[0]), 1.0);
+    EXPECT_NEAR(noticed[1].s(), noticed[0].s(), 2.0);
+}
+
 }  // namespace
 }  // namespace headway::sim
