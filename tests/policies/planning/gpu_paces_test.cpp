@@ -90,7 +90,8 @@ TEST_F(GpuPacesOf16, SeesGpusAlikeWhereAllAreSlower) {
     GpuPaces paces(cluster_);
     paces.update(seen(std::vector<double>(16, 1.0)), costs_, {});
     paces.update(seen(std::vector<double>(16, 1.3)), costs_, {});
-    for (const scenarios::GpuPace& pace : paces.paces()) EXPECT_NEAR(pace.compute, paces.paces()[0].compute, 0.01);
+    for (const scenarios::GpuPace& pace : paces.paces())
+        EXPECT_NEAR(pace.compute, paces.paces()[0].compute, 0.02) << "launches do not stretch";
 }
 
 }  // namespace
