@@ -33,11 +33,14 @@ class RecordedDecisions final : public policies::EpisodeSink {
 }  // namespace
 
 policies::WorldFactory what_if_worlds(const scenarios::Scenario& scenario) {
-    // One world is made when the first is asked for; what it learns about plans serves all the others.
+    // One world is made when the first is asked for; what it learns about plans serves all the others. Heat is not taken
+    // together: what a policy sees beforehand is then what it will see.
     auto first = std::make_shared<std::unique_ptr<sim::SimulatedCluster>>();
     return [scenario, first]() -> std::unique_ptr<policies::TrainingCluster> {
         if (!*first) {
-            *first = std::make_unique<sim::SimulatedCluster>(scenario, nullptr, sim::SimulationOptions::quick());
+            sim::SimulationOptions options;
+            options.path = sim::Path::kLongestPath;
+            *first = std::make_unique<sim::SimulatedCluster>(scenario, nullptr, options);
         }
         return (*first)->another();
     };
