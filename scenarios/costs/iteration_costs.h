@@ -53,6 +53,15 @@ struct StageCosts {
     Work optimizer;  ///< what does not depend on the GPU and its layers: host, interference of overlapped collectives
 };
 
+/// What operations take on one GPU over what the cost model says: of jobs with measured times.
+struct GpuScale {
+    double forward = 1.0;
+    double backward = 1.0;
+    double send_activation = 1.0;  ///< of messages that this GPU sends
+    double send_gradient = 1.0;
+    bool operator==(const GpuScale&) const = default;
+};
+
 struct IterationCosts {
     /// [gpu type index][class]: the distinct (virtual stage, layers) of the plan; gpu type index as in `gpu_types_of`.
     /// Empty for a type that the plan does not use. Look up through `class_of` or `of`.
@@ -60,6 +69,10 @@ struct IterationCosts {
     /// [data * virtual_stages] like Plan::layers_of_cell; empty where all replicas split the model alike: then a class
     /// is a virtual stage.
     std::vector<int> class_of_cell;
+    /// [cluster GPUs]; empty: all 1. Of jobs with measured times the healthy scales (measured_scales.h): StepTimer
+    /// applies them to the pieces above. Such a job has no collectives of its own: Job::measured's rest of the step, as
+    /// fixed work of the optimizer, stands for them under every plan.
+    std::vector<GpuScale> gpu_scales;
     MessageCosts activation;         ///< forward; gradient messages have the same size
     std::vector<StageCosts> stages;  ///< [pipeline]
     Flops model_flops;               ///< per iteration, whole job, without recomputation: the numerator of MFU

@@ -5,6 +5,7 @@
 #include <stdexcept>
 
 #include "scenarios/costs/layer.h"
+#include "scenarios/costs/measured_scales.h"
 #include "scenarios/costs/parameters.h"
 #include "scenarios/costs/virtual_stage.h"
 
@@ -85,6 +86,7 @@ class LayoutCosts::Impl {
                 : static_cast<std::size_t>(*std::max_element(type_of_group_.begin(), type_of_group_.end())) + 1);
         model_flops_ = headway::scenarios::model_flops(job);
         hardware_flops_ = headway::scenarios::hardware_flops(job, layout.recompute);
+        gpu_scales_ = measured_scales(job, cluster).healthy;
         prepare();
     }
 
@@ -101,9 +103,11 @@ class LayoutCosts::Impl {
         auto& kernels = kernels_.at(static_cast<std::size_t>(type));
         if (!kernels) throw std::invalid_argument("the layout uses no GPU of this type");
         auto& known = entry_of(kernels->cells, kind_of(virtual_stage), layers, job_.model.layers);
-        if (!known)
+        if (!known) {
             known = virtual_stage_costs(rank_on(kernels->group), virtual_stage, layers, kernels->layer,
                                         kernels->embedding, kernels->head);
+            if (job_.measured) known->optimizer = Work();
+        }
         return *known;
     }
 
@@ -116,6 +120,7 @@ class LayoutCosts::Impl {
         fullest_.assign(static_cast<std::size_t>(stages), 0);
         for (std::size_t cell = 0; cell < plan.layers_of_cell.size();)
             for (int& most : fullest_) most = std::max(most, plan.layers_of_cell[cell++]);
+        out.gpu_scales = gpu_scales_;
         out.activation = activation_;
         out.stages.resize(static_cast<std::size_t>(layout_.pipeline));
         for (int stage = 0; stage < layout_.pipeline; ++stage)
@@ -201,7 +206,7 @@ class LayoutCosts::Impl {
         tied_ = Duration();
         tied_bytes_ = Bytes();
         const std::int64_t tied = tied_parameters(job_, layout_, 0);
-        if (tied == 0) return;
+        if (tied == 0 || job_.measured) return;
         tied_bytes_ = Bytes(static_cast<std::int64_t>(static_cast<double>(tied) * job_.stack.gradient_bytes));
         for (const int stage : {0, layout_.pipeline - 1})
             for (const int group : placement_.node_groups(stage))
@@ -224,6 +229,7 @@ class LayoutCosts::Impl {
         if (shared) chunk.weights = Bytes(static_cast<std::int64_t>(count * kGatheredBytes));
         const auto reduction = shared ? Collective::kReduceScatter : Collective::kAllReduce;
         for (const int group : tails.groups) {
+            if (job_.measured) break;  // in the rest of the step
             chunk.reduce = std::max(chunk.reduce, collective(reduction, chunk.gradients, tails.shape, group));
             if (shared)
                 chunk.gather =
@@ -274,7 +280,7 @@ class LayoutCosts::Impl {
         out.reduce_bytes_per_rank.resize(chunks);
         out.gather_bytes_per_rank.resize(chunks);
         out.optimizer = Work();
-        out.optimizer.fixed = stack.host_step;
+        out.optimizer.fixed = job_.measured ? job_.measured->rest_of_step : stack.host_step;
         out.reduce_tied_embedding = Duration();
         out.tied_bytes_per_rank = Bytes();
         for (std::size_t chunk = 0; chunk < chunks; ++chunk) {
@@ -307,6 +313,7 @@ class LayoutCosts::Impl {
     std::vector<std::optional<Kernels>> kernels_;  // [GPU types]
     std::vector<Tails> tails_;
     std::vector<std::size_t> tails_of_stage_;  // [pipeline]
+    std::vector<GpuScale> gpu_scales_;
     MessageCosts activation_;
     Duration tied_;
     Bytes tied_bytes_;

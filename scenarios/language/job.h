@@ -5,11 +5,12 @@
 #include <string>
 #include <vector>
 
+#include "scenarios/language/plan.h"
 #include "scenarios/language/stack.h"
 #include "scenarios/language/units.h"
 
-/// What is trained: the shape of a decoder-only transformer and how it is trained. Nothing here knows a cluster or a
-/// layout.
+/// What is trained: the shape of a decoder-only transformer and how it is trained. Nothing here knows a cluster, and
+/// only a recording knows a layout.
 namespace headway::scenarios {
 
 /// Learned positions are parameters (sequence_length x hidden); ALiBi is a bias on the attention scores, without
@@ -58,12 +59,14 @@ struct MeasuredWorker {
     bool operator==(const MeasuredWorker&) const = default;
 };
 
-/// Measured operation times in place of the cost model. In YAML `workers` is a list, or names a CSV file relative to
+/// Measured operation times. They correct the cost model GPU by GPU (costs/measured_scales.h), so that other plans than
+/// the measured one can be judged too. In YAML `workers` is a list, or names a CSV file relative to
 /// the scenario's folder: one row a replica and stage, columns replica,stage,forward_ms,backward_ms and optionally
 /// send_activation_ms,send_gradient_ms. A resolved scenario holds the rows and needs the file no more.
 struct MeasuredTimes {
     std::vector<MeasuredWorker> workers;  ///< every replica and stage once, ordered by replica, then stage
     Duration rest_of_step;                ///< what follows the last backward: gradients, optimizer, parameters
+    Plan plan;  ///< under which they were measured: the scenario's initial plan, put here on reading and not written
     bool operator==(const MeasuredTimes&) const = default;
 };
 

@@ -92,6 +92,8 @@ Scenario parse_scenario(const std::string& text, const std::string& name, const 
     check_all_applied(context);
     if (scenario.name.empty()) scenario.name = std::filesystem::path(name).stem().string();
     complete_and_check(scenario, context.places);
+    if (scenario.job.measured)
+        scenario.job.measured->plan = initial_plan(scenario.strategy, scenario.job, scenario.cluster);
     draw_generated(scenario, context.places);
     if (places) *places = std::move(context.places);
     return scenario;

@@ -27,13 +27,18 @@ std::int64_t collective_ns(const PlacedPaces::Links& links, Duration healthy, in
     return (healthy.scaled(1.0 / links.slowest) + links.delay * (passes * links.nodes)).ns();
 }
 
+std::int64_t scaled_by_gpu(std::int64_t ns, double scale) {
+    return scale == 1.0 ? ns : Duration::nanoseconds(ns).scaled(scale).ns();
+}
+
 std::int64_t send_ns(const MessageCosts& message, const PlacedPaces::Way& way) {
     const auto over = [&](Duration healthy, double link) {
         if (link <= 0.0) return std::int64_t{0};
         const Duration overhead = std::min(message.overhead, healthy);
         return (overhead + (healthy - overhead).scaled(1.0 / link)).ns();
     };
-    return std::max(over(message.inside_node, way.inside), over(message.across_nodes, way.across));
+    return scaled_by_gpu(std::max(over(message.inside_node, way.inside), over(message.across_nodes, way.across)),
+                         way.scale);
 }
 
 bool is_nominal(const GpuPace& pace) {
@@ -178,17 +183,24 @@ void StepTimer::add_members(std::size_t worker, const Conditions& conditions, Pl
         GpuPace pace = condition_or(conditions.gpus, gpu_of_rank_[rank], GpuPace());
         pace.fabric = link;
         const int type = type_of_rank_[rank];
+        const GpuScale scale = condition_or(costs_.gpu_scales, gpu_of_rank_[rank], GpuScale());
         bool counts = true;
         for (std::size_t i = begin; counts && i < out.members.size(); ++i) {
             PlacedPaces::Member& other = out.members[i];
             if (other.type != type) continue;
-            if (other.pace.compute <= pace.compute && other.pace.memory <= pace.memory) counts = false;
-            if (counts && pace.compute <= other.pace.compute && pace.memory <= other.pace.memory) {
-                other.pace = pace;
+            const auto slower = [](const GpuPace& a, double a_forward, double a_backward, const GpuPace& b,
+                                   double b_forward, double b_backward) {
+                return a.compute <= b.compute && a.memory <= b.memory && a_forward >= b_forward &&
+                       a_backward >= b_backward;
+            };
+            if (slower(other.pace, other.forward, other.backward, pace, scale.forward, scale.backward)) {
+                counts = false;
+            } else if (slower(pace, scale.forward, scale.backward, other.pace, other.forward, other.backward)) {
+                other = {type, pace, {}, scale.forward, scale.backward};
                 counts = false;
             }
         }
-        if (counts) out.members.push_back({type, pace, {}});
+        if (counts) out.members.push_back({type, pace, {}, scale.forward, scale.backward});
     }
     for (std::size_t i = begin; i < out.members.size(); ++i) {
         PlacedPaces::Member& member = out.members[i];
@@ -198,9 +210,14 @@ void StepTimer::add_members(std::size_t worker, const Conditions& conditions, Pl
 }
 
 /// From each rank of a worker to its peer in another one.
-PlacedPaces::Way StepTimer::way(std::size_t from, std::size_t to, Duration hop_delay,
+PlacedPaces::Way StepTimer::way(std::size_t from, std::size_t to, Duration hop_delay, double GpuScale::*scale,
                                 const Conditions& conditions) const {
     PlacedPaces::Way out;
+    if (!costs_.gpu_scales.empty()) {
+        out.scale = 0.0;
+        for (std::size_t rank = from; rank < from + static_cast<std::size_t>(layout_.ranks_per_worker()); ++rank)
+            out.scale = std::max(out.scale, costs_.gpu_scales.at(static_cast<std::size_t>(gpu_of_rank_[rank])).*scale);
+    }
     const auto slower = [](double& slowest, double link) {
         if (slowest == 0.0 || link < slowest) slowest = link;
     };
@@ -251,9 +268,10 @@ PlacedPaces StepTimer::paces(const Conditions& conditions) const {
         for (int r = 0; r < d; ++r)
             for (int s = 0; s < p; ++s) {
                 const int next = (s + 1) % p, previous = (s + p - 1) % p;
-                out.to_next.push_back(way(first_rank(r, s), first_rank(r, next), hop_delay(s), conditions));
-                out.to_previous.push_back(
-                    way(first_rank(r, s), first_rank(r, previous), hop_delay(previous), conditions));
+                out.to_next.push_back(
+                    way(first_rank(r, s), first_rank(r, next), hop_delay(s), &GpuScale::send_activation, conditions));
+                out.to_previous.push_back(way(first_rank(r, s), first_rank(r, previous), hop_delay(previous),
+                                              &GpuScale::send_gradient, conditions));
             }
     }
     const std::size_t of_stage = of_worker * static_cast<std::size_t>(d);
@@ -297,14 +315,14 @@ void StepTimer::times(const IterationCosts& costs, const PlacedPaces& paces, Ste
             for (int c = 0; c < v; ++c) {
                 const std::size_t cell = worker * static_cast<std::size_t>(v) + static_cast<std::size_t>(c);
                 const VirtualStageCosts& of_cell = of_type.at(costs.class_of(layout_, r, c * p + s));
-                const auto slower = [&](std::int64_t& longest, const Work& work) {
-                    longest = std::max(longest, work_ns(work, member));
+                const auto slower = [&](std::int64_t& longest, const Work& work, double scale) {
+                    longest = std::max(longest, scaled_by_gpu(work_ns(work, member), scale));
                 };
-                slower(out.forward[cell], of_cell.forward);
-                slower(out.backward[cell], of_cell.backward);
+                slower(out.forward[cell], of_cell.forward, member.forward);
+                slower(out.backward[cell], of_cell.backward, member.backward);
                 if (splits) {
-                    slower(out.backward_input[cell], of_cell.backward_input);
-                    slower(out.backward_weight[cell], of_cell.backward_weight);
+                    slower(out.backward_input[cell], of_cell.backward_input, member.backward);
+                    slower(out.backward_weight[cell], of_cell.backward_weight, member.backward);
                 }
                 optimizer += of_cell.optimizer;
             }

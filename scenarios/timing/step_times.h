@@ -22,14 +22,16 @@ struct Conditions {
 struct PlacedPaces {
     /// A rank that may be the slowest of its worker.
     struct Member {
-        int type = 0;       ///< of its GPU
-        GpuPace pace;       ///< `fabric` is that of the worker's slowest link
-        GpuPace stretched;  ///< 1 / pace
+        int type = 0;                          ///< of its GPU
+        GpuPace pace;                          ///< `fabric` is that of the worker's slowest link
+        GpuPace stretched;                     ///< 1 / pace
+        double forward = 1.0, backward = 1.0;  ///< its GpuScale
     };
     /// From a worker to a neighbour: of the ranks' messages inside nodes and of those between nodes the slowest link,
     /// 0 where there is none.
     struct Way {
         double inside = 0.0, across = 0.0;
+        double scale = 1.0;  ///< GpuScale of the sender, the largest of its ranks
         Duration delay;
     };
     /// State of the links of a group.
@@ -54,6 +56,8 @@ struct PlacedPaces {
 /// - a message between two workers takes as long as the slowest of its ranks' parts: inside a node over the fabric,
 /// elsewhere
 ///   over the NICs, between racks over the uplinks too; the host's overhead does not stretch with a slow link;
+/// - where the costs carry scales of GPUs (measured jobs), compute and messages take that much longer, whatever the
+///   conditions;
 /// - a collective runs at the pace of its slowest link; a delay of a node's messages counts once for every node and
 /// pass of
 ///   the ring (a reduction has two passes, reduce-scatter and gathering have one).
@@ -71,7 +75,7 @@ class StepTimer {
     /// Throws std::invalid_argument when a vector has the wrong size or a pace is not positive.
     StepTimes at(const Conditions& conditions) const;
 
-    /// What conditions come to on the plan's GPUs. Throws like `at`.
+    /// What conditions come to on the plan's GPUs, with the gpu_scales of the timer's own costs. Throws like `at`.
     PlacedPaces paces(const Conditions& conditions) const;
     /// `at` for other costs than the timer's own: those of any plan with the same layout on the same GPUs (for instance
     /// from LayoutCosts). `times` is written over; its memory is used again. Of micro_batch_factor it copies what the
@@ -83,7 +87,8 @@ class StepTimer {
     PlacedPaces::Links links_of(std::size_t first_rank, std::size_t ranks, int nodes, int racks,
                                 const Conditions& conditions) const;
     void add_members(std::size_t worker, const Conditions& conditions, PlacedPaces& out) const;
-    PlacedPaces::Way way(std::size_t from, std::size_t to, Duration hop_delay, const Conditions& conditions) const;
+    PlacedPaces::Way way(std::size_t from, std::size_t to, Duration hop_delay, double GpuScale::*scale,
+                         const Conditions& conditions) const;
     std::size_t first_rank(int replica, int stage) const {
         return static_cast<std::size_t>((stage * layout_.data + replica) * layout_.ranks_per_worker());
     }

@@ -254,7 +254,6 @@ StepTimes PlanModel::times_of(const ClusterState& state) const {
     if (!conditions.hop_delay.empty()) conditions.hop_delay.resize(link_index(std::max(0, plan_.layout.pipeline - 1)));
     conditions.micro_batch_factor = state.micro_batch_factor;
     StepTimes times = timer_.at(conditions);
-    if (measured_) put_measured(conditions.gpus, times);
     const std::vector<double> capacity = capacities(state, healthy_capacity_);
     slow_sends(state, capacity, times);
     slow_collectives(capacity, times);
@@ -270,32 +269,6 @@ double PlanModel::worker_fabric(const ClusterState& state, int worker) const {
             slowest = std::min(slowest, state.environment.port_share(gpu, topology_.node_of_gpu(gpu)));
     }
     return slowest;
-}
-
-void PlanModel::put_measured(const std::vector<scenarios::GpuPace>& paces, StepTimes& times) const {
-    const Layout& layout = plan_.layout;
-    const int v = layout.virtual_pipeline;
-    for (const scenarios::MeasuredWorker& worker : measured_->workers) {
-        double pace = 1.0;
-        for (int member = 0; !paces.empty() && member < layout.ranks_per_worker(); ++member)
-            pace = std::min(pace, paces[link_index(plan_.gpu_of_worker(worker.replica, worker.stage, member))].compute);
-        for (int chunk = 0; chunk < v; ++chunk) {
-            const std::size_t cell = link_index(plan_.worker(worker.replica, worker.stage) * v + chunk);
-            const auto put = [&](std::vector<std::int64_t>& values, Duration measured, double parts, double speed) {
-                if (!values.empty()) values[cell] = rounded(static_cast<double>(measured.ns()) / parts / speed);
-            };
-            put(times.forward, worker.forward, v, pace);
-            put(times.backward, worker.backward, v, pace);
-            put(times.backward_input, worker.backward, 2.0 * v, pace);
-            put(times.backward_weight, worker.backward, 2.0 * v, pace);
-            put(times.send_activation, worker.send_activation, 1.0, 1.0);
-            put(times.send_gradient, worker.send_gradient, 1.0, 1.0);
-        }
-    }
-    for (auto* collective : {&times.reduce_gradients, &times.reduce_last_bucket, &times.reduce_tied_embedding,
-                             &times.gather_parameters, &times.gather_first_bucket})
-        std::fill(collective->begin(), collective->end(), 0);
-    std::fill(times.optimizer.begin(), times.optimizer.end(), measured_->rest_of_step.ns());
 }
 
 bool PlanModel::uplinks_may_contend(const std::vector<double>& capacity) const {

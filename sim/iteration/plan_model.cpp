@@ -44,7 +44,7 @@ FlowNetwork& SharedNetwork::get() {
 
 PlanModel::PlanModel(const scenarios::Cluster& cluster, const Topology& topology, SharedNetwork& network,
                      const scenarios::Plan& plan, scenarios::IterationCosts costs, bool tied_embedding,
-                     const SimulationOptions& options, std::optional<scenarios::MeasuredTimes> measured)
+                     const SimulationOptions& options)
     : cluster_(cluster),
       topology_(topology),
       network_(network),
@@ -52,11 +52,9 @@ PlanModel::PlanModel(const scenarios::Cluster& cluster, const Topology& topology
       options_(options),
       tied_embedding_(tied_embedding),
       costs_(std::move(costs)),
-      measured_(std::move(measured)),
       timer_(costs_, plan_, cluster_),
       evaluator_(plan, tied_embedding) {
     healthy_ = timer_.at({});
-    if (measured_) put_measured({}, healthy_);
     for (int replica = 0; replica < plan_.layout.data; ++replica)
         for (int stage = 0; stage < plan_.layout.pipeline; ++stage)
             for (int member = 1; member < plan_.layout.ranks_per_worker(); ++member)
@@ -279,9 +277,7 @@ IterationTimes PlanModel::changing(const std::vector<std::pair<Duration, Cluster
 }
 
 scenarios::HealthyShares PlanModel::healthy_shares() {
-    if (!measured_) return scenarios::healthy_shares(costs_, plan_, cluster_, tied_embedding_);
-    // Measured operations do not say how much of them is communication.
-    return scenarios::healthy_shares(evaluator_, healthy_, std::vector<std::int64_t>(position(plan_.workers()), 0));
+    return scenarios::healthy_shares(costs_, plan_, cluster_, tied_embedding_);
 }
 
 Duration PlanModel::longest_path(const ClusterState& state) {

@@ -47,12 +47,11 @@ class SharedNetwork {
 
 class PlanModel {
   public:
-    /// Keeps references to cluster, topology and network. `measured` times stand in place of the costs' compute,
-    /// messages and tail (the slowest rank's clock still stretches them). Throws std::invalid_argument for a plan that
-    /// does not fit the job or the cluster.
+    /// Keeps references to cluster, topology and network. Throws std::invalid_argument for a plan that does not fit the
+    /// job or the cluster.
     PlanModel(const scenarios::Cluster& cluster, const Topology& topology, SharedNetwork& network,
               const scenarios::Plan& plan, scenarios::IterationCosts costs, bool tied_embedding,
-              const SimulationOptions& options, std::optional<scenarios::MeasuredTimes> measured = std::nullopt);
+              const SimulationOptions& options);
     ~PlanModel();
 
     const scenarios::Plan& plan() const { return plan_; }
@@ -113,7 +112,6 @@ class PlanModel {
     void prepare_sends();
     void prepare_rings();
     void prepare_uplinks();
-    void put_measured(const std::vector<scenarios::GpuPace>& paces, scenarios::StepTimes& times) const;
     void slow_sends(const ClusterState& state, const std::vector<double>& capacity, scenarios::StepTimes& times) const;
     void slow_collectives(const std::vector<double>& capacity, scenarios::StepTimes& times) const;
     std::vector<double> capacities(const ClusterState& state, const std::vector<double>& healthy) const;
@@ -137,7 +135,6 @@ class PlanModel {
     SimulationOptions options_;
     bool tied_embedding_ = false;
     scenarios::IterationCosts costs_;
-    std::optional<scenarios::MeasuredTimes> measured_;
     scenarios::StepTimer timer_;
     scenarios::Evaluator evaluator_;
     scenarios::StepTimes healthy_;

@@ -6,6 +6,7 @@
 #include <string>
 #include <utility>
 
+#include "scenarios/costs/measured_scales.h"
 #include "scenarios/costs/memory.h"
 #include "scenarios/language/config_error.h"
 #include "scenarios/language/plan_check.h"
@@ -88,6 +89,13 @@ Site::Site(const scenarios::Scenario& scenario_, const SimulationOptions& option
             " under this job)");
     }
     facts.healthy_iteration = initial->healthy.duration;
+    if (!scenario.job.measured) return;
+    // As recorded, a job need not be healthy.
+    PlanModel without_slow_workers(scenario.cluster, topology, network_, facts.initial_plan,
+                                   scenarios::iteration_costs(scenario.job, scenario.cluster, facts.initial_plan),
+                                   scenario.job.model.tied_embedding, options);
+    facts.healthy_iteration =
+        without_slow_workers.steady({paces_of(topology, healthy, initial->pace), healthy, {}}).duration;
 }
 
 std::shared_ptr<PreparedPlan> Site::prepared(const scenarios::Plan& plan) {
@@ -115,9 +123,10 @@ std::shared_ptr<PreparedPlan> Site::prepare(const scenarios::Plan& plan) {
     PreparedPlan& known = *result;
     known.plan = plan;
     known.number = ++plans_seen_;
-    known.model = std::make_unique<PlanModel>(scenario.cluster, topology, network_, plan,
-                                              scenarios::iteration_costs(scenario.job, scenario.cluster, plan),
-                                              scenario.job.model.tied_embedding, options, scenario.job.measured);
+    scenarios::IterationCosts costs = scenarios::iteration_costs(scenario.job, scenario.cluster, plan);
+    costs.gpu_scales = scenarios::measured_scales(scenario.job, scenario.cluster).actual;
+    known.model = std::make_unique<PlanModel>(scenario.cluster, topology, network_, plan, std::move(costs),
+                                              scenario.job.model.tied_embedding, options);
     // Heat depends on the load and the load on how long an iteration takes: a few passes where the air is warm, one
     // elsewhere.
     const int gpus = scenario.cluster.gpus();

@@ -211,27 +211,26 @@ TEST(PlanModel, TheMemoChangesNothing) {
     EXPECT_LT(with->flow_iterations(), without->flow_iterations());
 }
 
-TEST(PlanModel, MeasuredTimesStandInForTheCosts) {
-    scenarios::MeasuredTimes measured;
-    for (int stage = 0; stage < 2; ++stage) {
-        scenarios::MeasuredWorker worker;
-        worker.stage = stage;
-        worker.forward = Duration::milliseconds(7);
-        worker.backward = Duration::milliseconds(11);
-        measured.workers.push_back(worker);
-    }
-    measured.rest_of_step = Duration::milliseconds(100);
+TEST(PlanModel, ScalesOfGpusStretchWhatTheirWorkersDo) {
     const scenarios::Cluster cluster = tests::plain_cluster(2, 1, 2);
     const Topology topology(cluster);
     SharedNetwork network(topology);
     const scenarios::Plan plan = tests::plain_plan(1, 2, 1, 5);
-    PlanModel model(cluster, topology, network, plan, tests::plain_costs(plan, cluster), false, {}, measured);
-    Machine machine(cluster);
-    // 1F1B with equal stages: (micro-batches + stages - 1) of forward and backward.
-    EXPECT_EQ(ms(model.steady(machine.healthy()).duration), (5 + 1) * 18.0 + 100.0);
-    ClusterState slow = machine.healthy();
-    slow.paces[1].compute = 0.5;
-    EXPECT_GT(model.steady(slow).duration, model.steady(machine.healthy()).duration);
+    scenarios::IterationCosts costs = tests::plain_costs(plan, cluster);
+    const Machine machine(cluster);
+    PlanModel plain(cluster, topology, network, plan, costs, false, {});
+    costs.gpu_scales = {{2.0, 3.0, 0.5, 0.5}, {2.0, 3.0, 0.5, 0.5}};
+    PlanModel scaled(cluster, topology, network, plan, costs, false, {});
+    const scenarios::StepTimes before = plain.times_of(machine.healthy()), after = scaled.times_of(machine.healthy());
+    for (std::size_t cell = 0; cell < 2; ++cell) {
+        EXPECT_EQ(after.forward[cell], 2 * before.forward[cell]);
+        EXPECT_EQ(after.backward[cell], 3 * before.backward[cell]);
+    }
+    EXPECT_EQ(after.send_activation[0] * 2, before.send_activation[0]);
+    EXPECT_EQ(after.send_gradient[1] * 2, before.send_gradient[1]);
+    EXPECT_EQ(after.optimizer, before.optimizer);
+    PlanModel fast(cluster, topology, network, plan, costs, false, {.path = Path::kLongestPath});
+    EXPECT_EQ(scaled.steady(machine.healthy()).duration, fast.steady(machine.healthy()).duration);
 }
 
 }  // namespace
