@@ -31,13 +31,16 @@ double median_of(std::vector<double>& values) {
 }
 
 /// What a rank of a worker computes in an iteration with its GPU healthy.
-Work work_of_rank(const scenarios::IterationCosts& costs, const scenarios::Plan& plan, int type, int replica,
+Work work_of_rank(const scenarios::IterationCosts& costs, const scenarios::Plan& plan, int gpu, int type, int replica,
                   int stage) {
     const scenarios::Layout& layout = plan.layout;
-    Work once, work;
+    const scenarios::GpuScale scale =
+        costs.gpu_scales.empty() ? scenarios::GpuScale() : costs.gpu_scales[static_cast<std::size_t>(gpu)];
+    Work work;
     for (int chunk = 0; chunk < layout.virtual_pipeline; ++chunk) {
         const auto& cell = costs.of(type, layout, replica, chunk * layout.pipeline + stage);
-        work += (cell.forward + cell.backward) * plan.micro_batches_of_replica[static_cast<std::size_t>(replica)];
+        const Work once = cell.forward.scaled(scale.forward) + cell.backward.scaled(scale.backward);
+        work += once * plan.micro_batches_of_replica[static_cast<std::size_t>(replica)];
         work += cell.optimizer;
     }
     work += costs.stages[static_cast<std::size_t>(stage)].optimizer;
@@ -102,7 +105,8 @@ void GpuPaces::read_ranks(const Observation& observation, const scenarios::Itera
                 Rank& rank = ranks_[r];
                 rank.gpu = plan.gpu_of_rank[r];
                 const auto gpu = static_cast<std::size_t>(rank.gpu);
-                if (type_of_gpu_[gpu] != type) work = work_of_rank(costs, plan, type_of_gpu_[gpu], replica, stage);
+                if (type_of_gpu_[gpu] != type || !costs.gpu_scales.empty())
+                    work = work_of_rank(costs, plan, rank.gpu, type_of_gpu_[gpu], replica, stage);
                 type = type_of_gpu_[gpu];
                 rank.work = work;
                 double& best = best_clock_[static_cast<std::size_t>(type)];

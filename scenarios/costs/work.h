@@ -29,6 +29,11 @@ struct Work {
         return compute.scaled(1.0 / pace.compute) + memory.scaled(1.0 / pace.memory) + fixed +
                communication.scaled(1.0 / pace.fabric);
     }
+    Work scaled(double factor) const {
+        return factor == 1.0 ? *this
+                             : Work{compute.scaled(factor), memory.scaled(factor), fixed.scaled(factor),
+                                    communication.scaled(factor)};
+    }
     Work& operator+=(const Work& other) {
         compute += other.compute;
         memory += other.memory;
