@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "policies/planning/conditions.h"
+#include "policies/planning/placement_plans.h"
 #include "policies/planning/plan_predictor.h"
 #include "policies/planning/proposal.h"
 #include "policies/planning/reasons.h"
@@ -22,13 +23,18 @@ namespace {
 
 constexpr double kWorthOffering = 0.002;  ///< of the iteration: what a change has to promise
 constexpr std::size_t kOfAKind = 4;
+constexpr double kHardlySlower = 1.03;  ///< than the initial plan on a healthy cluster
 
 }  // namespace
 
 class CandidateGenerator::Impl {
   public:
     explicit Impl(const ClusterFacts& facts)
-        : facts_(facts), predictor_(facts.job, facts.cluster), conditions_(facts_.cluster), spares_(facts_.cluster) {}
+        : facts_(facts),
+          predictor_(facts.job, facts.cluster),
+          conditions_(facts_.cluster),
+          spares_(facts_.cluster),
+          mixed_(scenarios::gpu_types_of(facts_.cluster).size() > 1) {}
 
     void start_episode() {
         conditions_.start_episode();
@@ -72,6 +78,13 @@ class CandidateGenerator::Impl {
         return !last_.empty() && last_version_ == conditions_.version() &&
                last_unavailable_ == observation.unavailable_gpus &&
                std::equal(further.begin(), further.end(), last_further_.begin(), last_further_.end());
+    }
+
+    /// Searching layouts takes longest: only where all that was found so far leaves something to gain.
+    bool worth_a_new_layout(const Proposal& proposal, const Plan& plan) {
+        if (mixed_ && plan == facts_.initial_plan) return true;
+        const Duration healthy = predictor_.iteration(facts_.initial_plan).scaled(correction_);
+        return proposal.fastest() > healthy.scaled(kHardlySlower);
     }
 
     Candidate keep(const Plan& plan, Duration iteration) {
@@ -124,6 +137,9 @@ class CandidateGenerator::Impl {
                                why_split(rebalancer, plan, *both) + "; " + why_shared(rebalancer, plan, *both),
                                kWorthOffering);
         }
+        offer_placements(proposal, *layout);
+        offer_other_sizes(proposal, *layout);
+        if (worth_a_new_layout(proposal, plan)) offer_layouts(proposal);
         if (!(facts_.initial_plan == plan))
             proposal.offer(Kind::kReturn, facts_.initial_plan, "back to the initial plan", 0.0);
         if (plan_before_ && !(*plan_before_ == plan))
@@ -137,6 +153,7 @@ class CandidateGenerator::Impl {
     PlanPredictor predictor_;
     ConditionsEstimator conditions_;
     SpareParts spares_;
+    bool mixed_ = false;       ///< the cluster has several types of GPUs
     double correction_ = 1.0;  ///< measured iteration of the current plan over its prediction
 
     std::optional<Plan> last_plan_, plan_before_;

@@ -88,10 +88,10 @@ std::vector<Duration> LayoutPredictor::replica_times(const Plan& plan, std::span
     return scenarios::Evaluator(other, job_.model.tied_embedding, shared_.programs).replica_times(times_);
 }
 
-double LayoutPredictor::cell_seconds(int replica, int virtual_stage, int layers) {
-    const auto worker = static_cast<std::size_t>(replica * layout().pipeline + virtual_stage % layout().pipeline);
+double LayoutPredictor::worker_seconds(int worker, int virtual_stage, int layers) {
+    const auto at = static_cast<std::size_t>(worker);
     double longest = 0.0;
-    for (std::size_t m = paces_.first_member[worker]; m < paces_.first_member[worker + 1]; ++m) {
+    for (std::size_t m = paces_.first_member[at]; m < paces_.first_member[at + 1]; ++m) {
         const PlacedPaces::Member& member = paces_.members[m];
         const scenarios::VirtualStageCosts& cell = costs_.cell(member.type, virtual_stage, layers);
         const scenarios::Work work = cell.forward + cell.backward;
@@ -99,6 +99,14 @@ double LayoutPredictor::cell_seconds(int replica, int virtual_stage, int layers)
                                         work.fixed.s() + work.communication.s() / member.pace.fabric);
     }
     return longest;
+}
+
+double LayoutPredictor::cell_seconds(int replica, int virtual_stage, int layers) {
+    return worker_seconds(replica * layout().pipeline + virtual_stage % layout().pipeline, virtual_stage, layers);
+}
+
+double LayoutPredictor::plain_seconds(int replica, int stage, int layers) {
+    return worker_seconds(replica * layout().pipeline + stage, layout().virtual_stages() > 2 ? 1 : 0, layers);
 }
 
 const scenarios::IterationCosts& LayoutPredictor::costs(const Plan& plan) {

@@ -42,6 +42,9 @@ class LayoutPredictor {
     /// Seconds that worker (replica, virtual stage's stage) works on one micro-batch, forward and backward, with
     /// `layers` layers in that virtual stage.
     double cell_seconds(int replica, int virtual_stage, int layers);
+    /// The same for layers alone, without embedding or logits where the model has a stage without: how fast the worker
+    /// is, whatever its place in the pipeline.
+    double plain_seconds(int replica, int stage, int layers);
     /// Replicas of one class have GPUs of equal types and paces in every stage, one by one.
     int replica_class(int replica) const { return class_of_replica_[static_cast<std::size_t>(replica)]; }
     /// Whether some worker is slower than another one of its stage.
@@ -57,6 +60,7 @@ class LayoutPredictor {
     scenarios::Bytes memory(const scenarios::Plan& plan);
 
   private:
+    double worker_seconds(int worker, int virtual_stage, int layers);
     void put_times(const scenarios::Plan& plan);
     void classify();
 

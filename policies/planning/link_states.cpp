@@ -65,7 +65,8 @@ void LinkStates::lay_out(const scenarios::Plan& plan) {
         const int replica = worker / layout.pipeline, stage = worker % layout.pipeline;
         std::vector<int> nodes;
         add_nodes(nodes, replica, stage);
-        if (layout.ranks_per_worker() > 1) groups_.push_back({GroupKind::kTensor, worker, parts_of(nodes), 1.0, 0, 1, {}});
+        if (layout.ranks_per_worker() > 1)
+            groups_.push_back({GroupKind::kTensor, worker, parts_of(nodes), 1.0, 0, 1, {}});
         if (layout.pipeline == 1) continue;
         add_nodes(nodes, replica, (stage + 1) % layout.pipeline);
         groups_.push_back({GroupKind::kPipeline, worker, parts_of(nodes), 1.0, 0, 1, {}});

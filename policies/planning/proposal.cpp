@@ -25,6 +25,16 @@ bool Proposal::legal(const Plan& plan) const {
     return uses_none(plan, unavailable_) && predictor_.fits(plan);
 }
 
+Duration Proposal::fastest() const {
+    Duration least = candidates_.front().predicted.iteration;
+    for (const Candidate& candidate : candidates_) least = std::min(least, candidate.predicted.iteration);
+    return least;
+}
+
+double Proposal::gain_over_fastest(double further) const {
+    return 1.0 - (1.0 - further) * (fastest() / candidates_.front().predicted.iteration);
+}
+
 Duration Proposal::iteration(const Plan& plan) {
     return predictor_.iteration(plan, conditions_);
 }

@@ -32,6 +32,17 @@ class Proposal {
     /// A restart after the loss, from the last checkpoint.
     bool offer_restart(const scenarios::Plan& plan, std::string why);
 
+    /// Of all candidates so far but restarts.
+    scenarios::Duration fastest() const;
+    /// `gain` over the first candidate that is `further` faster than the fastest so far: for changes that cost more.
+    double gain_over_fastest(double further) const;
+
+    const ClusterFacts& facts() const { return facts_; }
+    PlanPredictor& predictor() { return predictor_; }
+    const std::vector<int>& unavailable() const { return unavailable_; }
+    const scenarios::Plan& plan() const { return candidates_.front().plan; }
+    double correction() const { return correction_; }
+
     /// Before correction.
     scenarios::Duration iteration(const scenarios::Plan& plan);
     bool legal(const scenarios::Plan& plan) const;

@@ -26,10 +26,4 @@ class SpareParts {
 /// GPUs is put together to whole replicas.
 void offer_recoveries(Proposal& proposal, const ClusterFacts& facts, const Observation& observation);
 
-/// The plan without these replicas (ascending; not all of them), whose micro-batches go to the others evenly.
-scenarios::Plan without_replicas(const scenarios::Job& job, const scenarios::Plan& plan,
-                                 const std::vector<int>& replicas);
-/// As even as the schedule allows: multiples of the stages where it is interleaved. Empty where there are none.
-std::vector<int> even_shares(const scenarios::Job& job, const scenarios::Layout& layout);
-
 }  // namespace headway::policies

@@ -1,0 +1,92 @@
+#include <algorithm>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "policies/planning/placement_plans.h"
+#include "policies/planning/plan_memory.h"
+#include "policies/planning/point_bounds.h"
+#include "policies/planning/uneven_plans.h"
+
+namespace headway::policies {
+
+using scenarios::Duration;
+using scenarios::Plan;
+using Kind = Candidate::Kind;
+
+namespace {
+
+constexpr double kFasterLayout = 0.01;  ///< than everything offered before: a new layout moves nearly all state
+constexpr std::size_t kLayoutsTried = 3;
+constexpr std::size_t kLayoutsLookedAt = 16;  ///< many do not fit in memory
+constexpr int kManyGpus = 4096;               ///< from here on only the most promising layout
+
+Kind kind_of_change(const Plan& from, const Plan& to) {
+    if (to.layout.world_size() < from.layout.world_size()) return Kind::kDropGpus;
+    if (to.layout.world_size() > from.layout.world_size()) return Kind::kBringBack;
+    return to.layout == from.layout ? Kind::kPlaceRanks : Kind::kChangeDegrees;
+}
+
+/// How much longer a pipeline takes for filling and draining (Narayanan et al. 2021, section 2.2).
+double with_bubble(const scenarios::Job& job, const scenarios::Layout& layout) {
+    const double micro_batches = static_cast<double>(job.global_batch) / job.micro_batch / layout.data;
+    return 1.0 + (layout.pipeline - 1) / micro_batches / layout.virtual_pipeline;
+}
+
+std::string why_other_layout(const Plan& from, const Plan& to) {
+    if (from.layout == to.layout) return "all GPUs in an order that puts equal ones together";
+    return "t" + std::to_string(to.layout.tensor) + " p" + std::to_string(to.layout.pipeline) + " d" +
+           std::to_string(to.layout.data) + " on " + std::to_string(to.layout.world_size()) +
+           " GPUs suits their speeds better";
+}
+
+}  // namespace
+
+void offer_layouts(Proposal& proposal) {
+    const ClusterFacts& facts = proposal.facts();
+    if (!facts.adapt.placement && !facts.adapt.degrees) return;
+    const Plan plan = proposal.plan();
+    PlanningTask task{facts.job, facts.cluster, {}, proposal.conditions(), proposal.unavailable(), false};
+    task.layers_apart = facts.adapt.layers && facts.adapt.layers_apart;
+    task.strategy.layout = plan.layout;
+    task.strategy.wildcards.data = true;
+    if (facts.adapt.degrees) {
+        task.strategy.wildcards.tensor = task.strategy.wildcards.pipeline = true;
+        task.strategy.wildcards.context = plan.layout.context > 1;
+        task.strategy.wildcards.virtual_pipeline = plan.layout.virtual_pipeline > 1;
+    }
+    if (!facts.adapt.drop) {  // the same GPUs
+        task.strategy.placement = plan.gpu_of_rank;
+    }
+
+    PointBounds bounds(task);
+    std::vector<std::pair<Duration, LayoutPoint>> points;
+    // What the correction says of the plan at hand is taken to hold for others too.
+    const Duration limit = proposal.fastest().scaled((1.0 - kFasterLayout) / proposal.correction());
+    for (const LayoutPoint& point : layout_points(task, false)) {
+        if (bounds.uniform() && point.layout == plan.layout) continue;
+        if (!facts.adapt.drop && point.layout.world_size() != plan.layout.world_size()) continue;
+        const Duration bound = bounds(point);
+        if (bound < limit) points.emplace_back(bound.scaled(with_bubble(facts.job, point.layout)), point);
+    }
+    std::stable_sort(points.begin(), points.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
+    const std::size_t wanted = facts.cluster.gpus() >= kManyGpus ? 1 : kLayoutsTried;
+    std::size_t found = 0, looked_at = 0;
+    const std::vector<int> usable = usable_gpus(task);
+    const std::vector<scenarios::Bytes> memory_of_gpu = scenarios::memory_of_gpus(facts.cluster);
+    UnevenPlans uneven(task, bounds);
+    for (const auto& [promise, point] : points) {
+        if (found == wanted || ++looked_at > kLayoutsLookedAt) break;
+        const GpuGroups groups(facts.cluster, usable, point.layout.tensor);
+        PlanMemory memory(facts.job, point.layout, memory_of_gpu);
+        for (const Plan& other : uneven.of(point, groups, memory, 1)) {
+            if (!proposal.legal(other)) continue;
+            ++found;
+            proposal.offer(kind_of_change(plan, other), other, why_other_layout(plan, other),
+                           proposal.gain_over_fastest(kFasterLayout));
+        }
+    }
+}
+
+}  // namespace headway::policies
