@@ -104,4 +104,21 @@ double portable_exp(double x) {
     return std::ldexp(sum, static_cast<int>(whole));
 }
 
+void portable_exp(std::span<double> values) {
+    using Four = double __attribute__((vector_size(32)));
+    std::size_t i = 0;
+    for (; i + 4 <= values.size(); i += 4) {
+        Four whole, rest;
+        for (std::size_t lane = 0; lane < 4; ++lane) {
+            whole[lane] = std::floor(values[i + lane] / kLog2 + 0.5);
+            rest[lane] = values[i + lane] - whole[lane] * kLog2;
+        }
+        Four sum = {1.0, 1.0, 1.0, 1.0};
+        for (int k = 16; k >= 1; --k) sum = 1.0 + sum * rest / static_cast<double>(k);
+        for (std::size_t lane = 0; lane < 4; ++lane)
+            values[i + lane] = whole[lane] == 0.0 ? sum[lane] : std::ldexp(sum[lane], static_cast<int>(whole[lane]));
+    }
+    for (; i < values.size(); ++i) values[i] = portable_exp(values[i]);
+}
+
 }  // namespace headway::scenarios

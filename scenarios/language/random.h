@@ -2,6 +2,7 @@
 
 #include <array>
 #include <cstdint>
+#include <span>
 #include <string_view>
 
 /// Randomness by name: every use has a stream of its own, derived from the scenario's seed and the use's name, so that
@@ -38,5 +39,7 @@ class RandomStream {
 /// positive normal numbers, `portable_exp` numbers from -700 to 700.
 double portable_log(double x);
 double portable_exp(double x);
+/// Each value by its exponential: to the bit what portable_exp gives, four at a time.
+void portable_exp(std::span<double> values);
 
 }  // namespace headway::scenarios

@@ -23,8 +23,11 @@ class LogNormal {
   public:
     explicit LogNormal(double variation)
         : variance_(scenarios::portable_log(1.0 + variation * variation)), deviation_(std::sqrt(variance_)) {}
-    double draw(scenarios::RandomStream& stream) const {
-        return scenarios::portable_exp(deviation_ * stream.normal() - 0.5 * variance_);
+    std::vector<double> draw(scenarios::RandomStream& stream, std::size_t count) const {
+        std::vector<double> values(count);
+        for (double& value : values) value = deviation_ * stream.normal() - 0.5 * variance_;
+        scenarios::portable_exp(values);
+        return values;
     }
 
   private:
@@ -43,10 +46,11 @@ void Trajectory::draw(ClusterState& state, const scenarios::Plan& plan, std::int
     if (const double spread = state.environment.jitter_spread; spread > 0.0) {
         const LogNormal distribution(spread);
         scenarios::RandomStream stream(seed_, "jitter", iteration);
-        for (const int gpu : plan.gpu_of_rank) {
-            const double time = distribution.draw(stream);
-            state.paces[at_index(gpu)].compute /= time;
-            state.paces[at_index(gpu)].memory /= time;
+        const std::vector<double> times = distribution.draw(stream, plan.gpu_of_rank.size());
+        for (std::size_t rank = 0; rank < times.size(); ++rank) {
+            scenarios::GpuPace& pace = state.paces[at_index(plan.gpu_of_rank[rank])];
+            pace.compute /= times[rank];
+            pace.memory /= times[rank];
         }
     }
     if (const double spread = state.environment.sequence_spread; spread > 0.0) {
@@ -56,10 +60,8 @@ void Trajectory::draw(ClusterState& state, const scenarios::Plan& plan, std::int
         for (const int micro_batches : plan.micro_batches_of_replica) count += at_index(micro_batches);
         const LogNormal distribution(spread);
         scenarios::RandomStream stream(seed_, "sequence lengths", iteration);
-        for (std::size_t m = 0; m < count; ++m) {
-            state.micro_batch_factor.push_back(distribution.draw(stream));
-            sum += state.micro_batch_factor.back();
-        }
+        state.micro_batch_factor = distribution.draw(stream, count);
+        for (const double factor : state.micro_batch_factor) sum += factor;
         for (double& factor : state.micro_batch_factor) factor *= static_cast<double>(count) / sum;
     }
 }

@@ -53,6 +53,11 @@ void steps_64_gpus_jitter(benchmark::State& state) {
 }
 BENCHMARK(steps_64_gpus_jitter)->Unit(benchmark::kMillisecond);
 
+void steps_64_gpus_uneven_sequences(benchmark::State& state) {
+    steps(state, "[{start: 0 s, sequence_lengths: {spread: 0.3}}]");
+}
+BENCHMARK(steps_64_gpus_uneven_sequences)->Unit(benchmark::kMillisecond);
+
 void cluster_64_gpus_made(benchmark::State& state) {
     const scenarios::Scenario scenario = sixty_four_gpus(kMixedDisturbances);
     for (auto _ : state) sim::SimulatedCluster cluster(scenario, nullptr, sim::SimulationOptions::quick());

@@ -71,6 +71,11 @@ TEST(PortableFunctions, AgreeWithTheStandardLibrary) {
     for (double x = -690.0; x < 690.0; x += 0.173) ASSERT_NEAR(portable_exp(x) / std::exp(x), 1.0, 1e-13);
     EXPECT_EQ(portable_log(1.0), 0.0);
     EXPECT_EQ(portable_exp(0.0), 1.0);
+    std::vector<double> many;
+    for (double x = -690.0; x<690.0; x += x> - 2.0 && x < 2.0 ? 0.0013 : 1.7) many.push_back(x);
+    std::vector<double> together = many;
+    portable_exp(together);
+    for (std::size_t i = 0; i < many.size(); ++i) ASSERT_EQ(together[i], portable_exp(many[i])) << many[i];
 }
 
 }  // namespace
