@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <functional>
 #include <optional>
 #include <stdexcept>
 #include <string>
@@ -7,6 +8,7 @@
 #include "cli/catalogue_choice.h"
 #include "cli/cluster_at.h"
 #include "cli/commands.h"
+#include "cli/contended_times.h"
 #include "cli/exit_codes.h"
 #include "cli/interrupt.h"
 #include "cli/scenario_check.h"
@@ -37,11 +39,13 @@ scenarios::PlanRow row_of(const policies::PlannedLayout& layout) {
     row.tensor_ns = layout.shares.tensor.ns();
     row.pipeline_ns = layout.shares.pipeline.ns();
     row.data_ns = layout.shares.data.ns();
+    row.contention_ns = layout.contention.ns();
     return row;
 }
 
 /// The plan that the scenario asks for itself, under the same conditions.
-void add_own(const scenarios::Scenario& scenario, const policies::PlanningTask& task, scenarios::PlanReport& report) {
+void add_own(const scenarios::Scenario& scenario, const policies::PlanningTask& task,
+             const policies::SearchOptions& options, scenarios::PlanReport& report) {
     if (scenario.strategy.wildcards.any()) return;
     try {
         const scenarios::Plan plan = scenarios::initial_plan(scenario.strategy, scenario.job, scenario.cluster);
@@ -54,7 +58,7 @@ void add_own(const scenarios::Scenario& scenario, const policies::PlanningTask& 
             report.own_problem = "it does not fit in memory (headway check says where)";
             return;
         }
-        report.own = row_of(policies::evaluate_layout(task, {plan.layout, scenario.job.micro_batch}, plan));
+        report.own = row_of(policies::evaluate_layout(task, {plan.layout, scenario.job.micro_batch}, plan, options));
     } catch (const std::invalid_argument& error) {
         report.own_problem = error.what();
     }
@@ -75,8 +79,9 @@ int plan(const PlanArguments& arguments) {
     report.scenario = scenario.name;
     report.model = scenario.job.model.name;
     report.state = "healthy";
+    std::optional<scenarios::Duration> at;
     if (arguments.at) {
-        const std::optional<scenarios::Duration> at = scenarios::parse_quantity(*arguments.at, scenarios::Duration());
+        at = scenarios::parse_quantity(*arguments.at, scenarios::Duration());
         if (!at || *at < scenarios::Duration())
             throw scenarios::ConfigError("--at " + *arguments.at + ": is not allowed (" +
                                          scenarios::quantity_form(scenarios::Duration()) + ")");
@@ -87,13 +92,18 @@ int plan(const PlanArguments& arguments) {
     }
     report.gpus = static_cast<int>(policies::usable_gpus(task).size());
 
-    const policies::SearchResult result = search_with_progress(task, arguments.top, places);
+    ContendedTimes contended(scenario, task, at);
+    policies::SearchOptions options;
+    options.plans = arguments.top;
+    if (ContendedTimes::matter(task.cluster)) options.with_contention = std::ref(contended);
+    const policies::SearchResult result = search_with_progress(task, options, places);
     for (const policies::PlannedLayout& layout : result.plans) report.plans.push_back(row_of(layout));
     report.layouts = result.legal;
     report.costed = result.costed;
     report.evaluated = result.evaluated;
+    report.simulated = result.contended;
     report.complete = !result.interrupted;
-    add_own(scenario, task, report);
+    add_own(scenario, task, options, report);
     if (!result.plans.empty() && result.plans.front().plan.same_layers_everywhere()) {
         const policies::PlannedLayout& best = result.plans.front();
         report.run_best = options_for(scenario, policies::resolved_strategy(task, best.plan), best.point.micro_batch);

@@ -1,9 +1,12 @@
 #include "cli/wildcards.h"
 
 #include <cstdio>
+#include <functional>
+#include <optional>
 #include <stdexcept>
 #include <vector>
 
+#include "cli/contended_times.h"
 #include "cli/interrupt.h"
 #include "cli/standard_output.h"
 #include "scenarios/language/words.h"
@@ -34,12 +37,10 @@ std::string nothing_fits(const scenarios::Cluster& cluster, const policies::Sear
 
 }  // namespace
 
-policies::SearchResult search_with_progress(const policies::PlanningTask& task, int plans,
+policies::SearchResult search_with_progress(const policies::PlanningTask& task, policies::SearchOptions options,
                                             const scenarios::KeyPlaces& places) {
     catch_interrupts();
     scenarios::ProgressLine line;
-    policies::SearchOptions options;
-    options.plans = plans;
     options.go_on = [&](const policies::SearchResult& so_far) {
         line.show("planning: " + scenarios::count_text(static_cast<double>(so_far.legal)) + " layouts, " +
                   std::to_string(so_far.costed) + " with costs, " + std::to_string(so_far.evaluated) + " evaluated");
@@ -62,7 +63,11 @@ bool resolve_wildcards(scenarios::Scenario& scenario, const scenarios::KeyPlaces
     task.cluster = scenario.cluster;
     task.strategy = scenario.strategy;
     task.layers_apart = false;
-    const policies::SearchResult result = search_with_progress(task, 1, places);
+    ContendedTimes contended(scenario, task, std::nullopt);
+    policies::SearchOptions options;
+    options.plans = 1;
+    if (ContendedTimes::matter(task.cluster)) options.with_contention = std::ref(contended);
+    const policies::SearchResult result = search_with_progress(task, options, places);
     if (result.interrupted || result.plans.empty()) return false;
     const policies::PlannedLayout& best = result.plans.front();
     const std::string chosen = scenarios::describe(scenario.strategy.wildcards);

@@ -11,7 +11,7 @@ namespace headway::cli {
 /// The search that `headway plan` makes, with progress on a terminal. Ctrl-C ends it with what was found. Throws
 /// ConfigError, pointing at the strategy, where no layout is legal or none fits in memory; the message names the plan
 /// that comes closest and what it lacks.
-policies::SearchResult search_with_progress(const policies::PlanningTask& task, int plans,
+policies::SearchResult search_with_progress(const policies::PlanningTask& task, policies::SearchOptions options,
                                             const scenarios::KeyPlaces& places);
 
 /// Puts the best plan that fits in place of the strategy's wildcards, everything healthy, and says so in one line on

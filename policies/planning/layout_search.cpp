@@ -109,6 +109,14 @@ PlannedLayout planned(const PlanningTask& task, const LayoutPoint& point, const 
     return layout;
 }
 
+void add_contention(const PlanningTask& task, Duration iteration, PlannedLayout& layout) {
+    const double ratio = layout.iteration / iteration;
+    layout.contention = iteration - layout.iteration;
+    layout.iteration = iteration;
+    layout.tokens_per_second = static_cast<double>(task.job.tokens_per_iteration()) / iteration.s();
+    layout.mfu *= ratio;
+}
+
 class BestFirst {
   public:
     BestFirst(const PlanningTask& task, const SearchOptions& options, bool across)
@@ -126,6 +134,7 @@ class BestFirst {
             if (steps_++ % kExpansionsBetweenQuestions == 0 && !go_on()) break;
             const Entry entry = queue_.top();
             queue_.pop();
+            if (result_.contended >= options_.most_contended && entry.stage != Stage::kContended) continue;
             switch (entry.stage) {
                 case Stage::kPoint:
                     expand(entry);
@@ -134,12 +143,20 @@ class BestFirst {
                     evaluate(entry);
                     break;
                 case Stage::kEvaluated:
+                    if (options_.with_contention) {
+                        contend(entry);
+                        break;
+                    }
+                    [[fallthrough]];
+                case Stage::kContended:
                     best.push_back(entry);
                     break;
             }
         }
-        for (const Entry& entry : best)
+        for (const Entry& entry : best) {
             result_.plans.push_back(planned(task_, points_[entry.point], entry.plan, shelf_));
+            add_contention(task_, entry.bound, result_.plans.back());
+        }
         for (std::size_t i = 0; i < result_.plans.size(); ++i)
             result_.plans[i].why =
                 explain(result_.plans[i], i + 1 < result_.plans.size() ? &result_.plans[i + 1] : nullptr);
@@ -151,7 +168,7 @@ class BestFirst {
     std::optional<ClosestShortage> closest() const { return closest_; }
 
   private:
-    enum class Stage { kPoint, kPlan, kEvaluated };
+    enum class Stage { kPoint, kPlan, kEvaluated, kContended };
     struct Entry {
         Duration bound;
         Stage stage;
@@ -204,6 +221,12 @@ class BestFirst {
         const StepTimes times = times_of(task_, scenarios::iteration_costs(job, task_.cluster, entry.plan), entry.plan);
         const Duration time = shelf_.of(entry.plan, job.model.tied_embedding).iteration_time(times);
         queue_.push({time, Stage::kEvaluated, entry.order, entry.point, entry.plan});
+    }
+
+    void contend(const Entry& entry) {
+        ++result_.contended;
+        const Duration time = options_.with_contention(points_[entry.point], entry.plan);
+        queue_.push({std::max(time, entry.bound), Stage::kContended, entry.order, entry.point, entry.plan});
     }
 
     void remember_shortage(const LayoutPoint& point, const PlanMemory::Fullest& fullest) {
@@ -272,9 +295,12 @@ scenarios::Strategy resolved_strategy(const PlanningTask& task, const Plan& plan
     return strategy;
 }
 
-PlannedLayout evaluate_layout(const PlanningTask& task, const LayoutPoint& point, const Plan& plan) {
+PlannedLayout evaluate_layout(const PlanningTask& task, const LayoutPoint& point, const Plan& plan,
+                              const SearchOptions& options) {
     EvaluatorShelf shelf;
     PlannedLayout layout = planned(task, point, plan, shelf);
+    if (options.with_contention)
+        add_contention(task, std::max(layout.iteration, options.with_contention(point, plan)), layout);
     layout.why = explain(layout, nullptr);
     return layout;
 }

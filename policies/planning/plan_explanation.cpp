@@ -35,7 +35,8 @@ std::string ahead_of(const PlannedLayout& plan, const PlannedLayout& next) {
     for (const NamedPart& part : kParts)
         if (next.shares.*part.part - plan.shares.*part.part > next.shares.*most->part - plan.shares.*most->part)
             most = &part;
-    return percent(gain) + " ahead of the next by less " + most->name;
+    const bool contention = next.contention - plan.contention > next.shares.*most->part - plan.shares.*most->part;
+    return percent(gain) + " ahead of the next by less " + (contention ? "contention" : most->name);
 }
 
 }  // namespace
@@ -48,6 +49,8 @@ std::string explain(const PlannedLayout& plan, const PlannedLayout* next) {
         if (share < kWorthNaming) continue;
         text += (text.empty() ? "" : ", ") + std::string(part.name) + " " + percent(share);
     }
+    if (const double share = plan.contention / plan.iteration; share >= kWorthNaming)
+        text += (text.empty() ? "" : ", ") + std::string("contention for links ") + percent(share);
     if (text.empty()) text = "nothing but computation";
     const double full = static_cast<double>(plan.memory.count()) / static_cast<double>(plan.gpu_memory.count());
     if (full > kFull) text += ", memory " + percent(full) + " full";

@@ -68,6 +68,7 @@ void add_row(JsonText& json, const PlanRow& row, std::optional<std::size_t> rank
         .field("tensor", share(row.tensor_ns))
         .field("pipeline", share(row.pipeline_ns))
         .field("data", share(row.data_ns))
+        .field("contention", share(row.contention_ns))
         .end_object();
     add_split(json, row.plan);
     json.field("micro_batches_per_replica", row.plan.micro_batches_of_replica).key("placement");
@@ -170,6 +171,7 @@ std::string plans_json(const PlanReport& report) {
     json.field("layouts", report.layouts)
         .field("costed", report.costed)
         .field("evaluated", report.evaluated)
+        .field("simulated", report.simulated)
         .field("complete", report.complete)
         .end_object();
     return json.take() + "\n";
@@ -179,7 +181,9 @@ std::string plans_text(const PlanReport& report) {
     std::string text = report.scenario + ": best layouts of " + report.model + " on " + count_text(report.gpus) +
                        (report.gpus == 1 ? " GPU, " : " GPUs, ") + report.state + "\n";
     text += "  " + count_text(static_cast<double>(report.layouts)) + " layouts searched, " +
-            count_text(static_cast<double>(report.evaluated)) + " evaluated; memory is that of the fullest rank\n\n";
+            count_text(static_cast<double>(report.evaluated)) + " evaluated" +
+            (report.simulated > 0 ? ", " + count_text(static_cast<double>(report.simulated)) + " simulated" : "") +
+            "; memory is that of the fullest rank\n\n";
     std::vector<const PlanRow*> rows;
     for (const PlanRow& row : report.plans) rows.push_back(&row);
     if (report.own) rows.push_back(&*report.own);
