@@ -60,6 +60,7 @@ Examples:
   headway train scenarios/curricula/default.yaml --out my.policy
   headway train scenarios/curricula/default.yaml --out my.policy --minutes 35 --record my.run.jsonl
   headway train scenarios/curricula/default.yaml --out my.policy --resume
+  mpirun -n 64 headway train scenarios/curricula/default.yaml --out my.policy --rendezvous node0:29500 --workers 1
 
 Imitates the teacher first, then improves by PPO on episodes in the simulator. Everything needed to go on is in
 OUT.checkpoint after every update: Ctrl-C or a kill loses at most one update, and --resume goes on bit for bit. OUT
@@ -287,6 +288,15 @@ Command parse_arguments(int argc, const char* const* argv, const std::string& ve
     train_command->add_option("--workers", train.workers, "Processes at a time (default: one a processor)")
         ->type_name("N")
         ->check(CLI::Range(1, 1024));
+    train_command
+        ->add_option("--rendezvous", train.rendezvous,
+                     "Where the processes of mpirun or srun meet: a host and free port of rank 0")
+        ->type_name("HOST:PORT");
+    train_command
+        ->add_option("--timeout", train.timeout_minutes, "Minutes until a process that is not heard of is lost")
+        ->type_name("M")
+        ->check(CLI::Range(0.01, 1e4))
+        ->capture_default_str();
     train_command->add_flag("--resume", train.resume, "Go on from OUT.checkpoint");
     train_command->add_flag("--force", train.force, "Overwrite files that exist");
     train_command->add_flag("--json", train.json, "One JSON object instead of the report");

@@ -84,6 +84,8 @@ struct TrainArguments : CatalogueArguments {
     int demonstrations = 96;
     int validate_every = 10;
     std::optional<int> workers;
+    std::optional<std::string> rendezvous;  ///< HOST:PORT of rank 0, for several processes
+    double timeout_minutes = 30.0;          ///< a process that is not heard of for so long is lost
     bool resume = false;
     bool force = false;
     bool json = false;

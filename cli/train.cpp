@@ -8,11 +8,13 @@
 #include <memory>
 #include <optional>
 
+#include "backend/communicator/gloo_communicator.h"
 #include "cli/catalogue_choice.h"
 #include "cli/commands.h"
 #include "cli/exit_codes.h"
 #include "cli/interrupt.h"
 #include "cli/output_file.h"
+#include "cli/process_rank.h"
 #include "cli/standard_output.h"
 #include "cli/training.h"
 #include "policies/learning/policy_file.h"
@@ -226,13 +228,35 @@ void check_before_anything_runs(const TrainArguments& arguments) {
     }
 }
 
+/// One process alone, or those that a launcher started.
+std::unique_ptr<policies::Reduction> processes_of(const TrainArguments& arguments) {
+    const ProcessRank process = process_rank();
+    if (process.size == 1) {
+        if (arguments.rendezvous && process.told_by.empty())
+            throw scenarios::ConfigError("--rendezvous: started alone (mpirun -n N or srun start several processes)");
+        return std::make_unique<policies::NoReduction>();
+    }
+    if (!arguments.rendezvous)
+        throw scenarios::ConfigError("process " + std::to_string(process.rank) + " of " + std::to_string(process.size) +
+                                     " (" + process.told_by +
+                                     "): --rendezvous HOST:PORT is needed, a host and free port of process 0");
+    try {
+        return std::make_unique<backend::GlooCommunicator>(
+            backend::parse_rendezvous(*arguments.rendezvous), process.rank, process.size,
+            std::chrono::milliseconds(static_cast<std::int64_t>(arguments.timeout_minutes * 6e4)));
+    } catch (const std::invalid_argument& error) {
+        throw scenarios::ConfigError(std::string("--rendezvous: ") + error.what());
+    }
+}
+
 }  // namespace
 
 int train(const TrainArguments& arguments, const std::string& version) {
     check_before_anything_runs(arguments);
     const scenarios::ScenarioSet set = scenarios::read_scenario_set(arguments.curriculum, chosen_catalogue(arguments));
-    policies::NoReduction reduction;
     catch_interrupts();
+    const std::unique_ptr<policies::Reduction> together = processes_of(arguments);
+    policies::Reduction& reduction = *together;
     const Clock::time_point latest =
         arguments.minutes
             ? Clock::now() + std::chrono::milliseconds(static_cast<std::int64_t>(*arguments.minutes * 6e4))
@@ -246,7 +270,7 @@ int train(const TrainArguments& arguments, const std::string& version) {
         TrainingRun run(arguments, set, files_of(arguments, seed), seed, reduction);
         report.seeds.push_back(run.run(latest, version));
         if (report.seeds.back().score > report.seeds[best].score) best = report.seeds.size() - 1;
-        if (interrupted()) break;
+        if (ends_anywhere(reduction, interrupted())) break;
     }
     const scenarios::TrainedSeed& kept = report.seeds[best];
     if (!kept.policy.empty() && reduction.rank() == 0) {

@@ -2,6 +2,7 @@
 
 #include <poll.h>
 #include <signal.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -57,6 +58,7 @@ Worker start_worker(std::size_t index, const std::function<std::string(std::size
     const pid_t process = ::fork();
     if (process < 0) throw std::runtime_error(std::string("fork: ") + std::strerror(errno));
     if (process == 0) {
+        ::prctl(PR_SET_PDEATHSIG, SIGKILL);  // nobody waits for the answer any more
         ::close(ends[0]);
         for (const auto& [pipe, worker] : running) ::close(pipe);
         work(index, run, ends[1]);

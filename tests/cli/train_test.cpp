@@ -1,5 +1,6 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <nlohmann/json.hpp>
 #include <string>
@@ -153,6 +154,61 @@ TEST(Train, SaysWhatItCannotGoOnWith) {
     EXPECT_THAT(error_of(train("my.policy", "--resume")), HasSubstr("my.policy.checkpoint"));
     folder.write("my.policy", "mine");
     EXPECT_THAT(error_of(train("my.policy")), HasSubstr("exists (--force overwrites it)"));
+}
+
+/// Two processes as mpirun would start them; shell text.
+std::string two_processes(const std::string& first, const std::string& second) {
+    const std::string program = "'" + headway_program().string() + "' ";
+    return "--version; OMPI_COMM_WORLD_RANK=1 OMPI_COMM_WORLD_SIZE=2 " + program + second +
+           " >second.out 2>second.err </dev/null & OMPI_COMM_WORLD_RANK=0 OMPI_COMM_WORLD_SIZE=2 " + program + first +
+           " >first.out 2>first.err </dev/null; first=$?; wait $!; echo $first $? >codes; true";
+}
+
+/// A port that is most likely free: tests of one machine run one after another or in processes of different numbers.
+std::string meeting(int offset) {
+    return "--rendezvous 127.0.0.1:" + std::to_string(20'000 + (::getpid() * 4 + offset) % 10'000);
+}
+
+TEST(Train, LearnsInSeveralProcessesTogether) {
+    const TestFolder folder;
+    folder.write("tiny.yaml", kTinyCurriculum);
+    for (const int attempt : {0, 1}) {
+        const std::string command =
+            train("both" + std::to_string(attempt) + ".policy", "--workers 1 " + meeting(attempt));
+        folder.headway(two_processes(command, command));
+        ASSERT_EQ(folder.read("codes"), "0 0\n") << folder.read("first.err") << folder.read("second.err");
+    }
+    EXPECT_EQ(folder.read("both0.policy"), folder.read("both1.policy"));
+    EXPECT_THAT(folder.read("second.out"), IsEmpty()) << "one process speaks";
+    EXPECT_THAT(folder.read("first.out"), HasSubstr("6 of 6 updates"));
+}
+
+TEST(Train, EndsInEveryProcessWhenOneDoes) {
+    const TestFolder folder;
+    folder.write("tiny.yaml", kTinyCurriculum);
+    const std::string command = train("both.policy", "--workers 1 " + meeting(2), {.updates = 1000});
+    // The first process is killed once a checkpoint is there.
+    folder.headway("--version; OMPI_COMM_WORLD_RANK=1 OMPI_COMM_WORLD_SIZE=2 '" + headway_program().string() + "' " +
+                   command +
+                   " >second.out 2>second.err </dev/null & second=$!; OMPI_COMM_WORLD_RANK=0 "
+                   "OMPI_COMM_WORLD_SIZE=2 '" +
+                   headway_program().string() + "' " + command +
+                   " >first.out 2>first.err </dev/null & first=$!; while [ ! -s both.policy.checkpoint ]; do sleep "
+                   "0.02; done; kill -9 $first; wait $second; echo $? >codes; wait $first; true");
+    EXPECT_EQ(folder.read("codes"), "1\n");
+    EXPECT_THAT(folder.read("second.err"), HasSubstr("headway: rank 1 of 2: all-reduce: "));
+}
+
+TEST(Train, AsksForAPlaceToMeet) {
+    const TestFolder folder;
+    folder.write("tiny.yaml", kTinyCurriculum);
+    const ProgramResult several = folder.headway("--version; SLURM_PROCID=1 SLURM_NTASKS=4 '" +
+                                                 headway_program().string() + "' " + train("my.policy"));
+    EXPECT_EQ(several.exit_code, 2);
+    EXPECT_THAT(several.err, HasSubstr("process 1 of 4 (SLURM_PROCID): --rendezvous HOST:PORT is needed"));
+    const ProgramResult alone = folder.headway(train("my.policy", meeting(3)));
+    EXPECT_EQ(alone.exit_code, 2);
+    EXPECT_THAT(alone.err, HasSubstr("--rendezvous: started alone"));
 }
 
 }  // namespace

@@ -1,0 +1,61 @@
+#pragma once
+
+#include <chrono>
+#include <map>
+#include <string>
+#include <vector>
+
+namespace headway::backend {
+
+/// Where the processes of a job find each other: "HOST:PORT" of rank 0.
+struct RendezvousPoint {
+    std::string host;
+    int port = 0;
+};
+
+/// Throws std::invalid_argument for a text that is not "HOST:PORT".
+RendezvousPoint parse_rendezvous(const std::string& text);
+
+/// Every process of a job tells every other one thing, or several one after another. Rank 0 listens at the point, the
+/// others connect to it, as soon as it is there; nothing is left running afterwards. Throws BackendError, after
+/// `timeout` at the latest.
+class Rendezvous {
+  public:
+    using Table = std::map<std::string, std::vector<char>>;
+
+    /// Rank 0: listens. The others: connect.
+    Rendezvous(const RendezvousPoint& point, int rank, int size, std::chrono::milliseconds timeout);
+    ~Rendezvous();
+    Rendezvous(const Rendezvous&) = delete;
+    Rendezvous& operator=(const Rendezvous&) = delete;
+
+    /// Numeric address of this process by which the others of the job can reach it.
+    const std::string& own_address() const { return own_address_; }
+    /// Every process calls it equally often, with different keys; returns what all of them said this time.
+    Table exchange(const std::string& key, const std::vector<char>& value);
+
+  private:
+    using Clock = std::chrono::steady_clock;
+
+    [[noreturn]] void fail(const std::string& call, const std::string& why) const;
+    [[noreturn]] void fail_with_errno(const std::string& call) const;
+    void listen();
+    void connect();
+    void wait(int descriptor, short events, const std::string& what) const;
+    void send(int descriptor, const std::string& bytes) const;
+    std::string receive(int descriptor, std::size_t count) const;
+    void send_text(int descriptor, const std::string& text) const;
+    std::string receive_text(int descriptor) const;
+    void accept_peer();
+    Table gather(const std::string& key, const std::vector<char>& value);
+
+    RendezvousPoint point_;
+    int rank_;
+    int size_;
+    Clock::time_point latest_;
+    std::string own_address_;
+    int descriptor_ = -1;     ///< rank 0: the listening socket; others: to rank 0
+    std::vector<int> peers_;  ///< rank 0: [size - 1] in order of their arrival
+};
+
+}  // namespace headway::backend
