@@ -87,6 +87,10 @@ class TargetCheck {
         node("node_network", at.node_network);
         gpu("nic", at.nic);
         node("node_fabric", at.node_fabric);
+        if (at.pipeline_hop >= 0 && scenario_.strategy.wildcards.pipeline)
+            throw places_.error(path_ + ".pipeline_hop",
+                                "not allowed with strategy.pipeline: auto (the number of "
+                                "stages is not known)");
         if (at.pipeline_hop >= 0)
             part("pipeline_hop", at.pipeline_hop, scenario_.strategy.layout.pipeline - 1, "pipeline hop");
     }

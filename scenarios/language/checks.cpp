@@ -23,6 +23,7 @@ class StrategyChecks {
           cluster_(scenario.cluster),
           strategy_(scenario.strategy),
           layout_(scenario.strategy.layout),
+          open_(scenario.strategy.wildcards),
           places_(places) {}
 
     void run() {
@@ -58,7 +59,14 @@ class StrategyChecks {
         const std::string gpus = counted(used, "GPU") + (strategy_.placement.empty()
                                                              ? strategy_.idle_gpus > 0 ? " not idle" : " of the cluster"
                                                              : " of the placement");
-        if (layout_.data == 0) {
+        if (open_.tensor || open_.pipeline || open_.context) {
+            if (rest > used || rest * layout_.data > used)
+                throw places_.error("strategy",
+                                    "the degrees that are not auto need more GPUs than there are (" + gpus + ")");
+            return;
+        }
+        if (open_.data) {
+            open_.data = false;  // what the others leave
             if (used % rest != 0 || used < rest) {
                 refuse("strategy.data", "auto",
                        "tensor x pipeline x context = " + std::to_string(rest) + " does not divide the " + gpus);
@@ -97,20 +105,20 @@ class StrategyChecks {
 
     void schedule() const {
         const bool interleaved = layout_.schedule == Schedule::kInterleaved;
-        if (layout_.virtual_pipeline > 1 && !interleaved) {
+        if (layout_.virtual_pipeline > 1 && !interleaved && !open_.schedule) {
             refuse("strategy.virtual_pipeline", layout_.virtual_pipeline,
                    "more than 1 only with schedule: interleaved");
         }
-        if (layout_.zero_bubble_memory != 1 && layout_.schedule != Schedule::kZeroBubble) {
+        if (layout_.zero_bubble_memory != 1 && layout_.schedule != Schedule::kZeroBubble && !open_.schedule) {
             refuse("strategy.zero_bubble_memory", layout_.zero_bubble_memory,
                    "more than 1 only with schedule: zero-bubble");
         }
-        if (interleaved && layout_.virtual_pipeline == 1) {
+        if (interleaved && layout_.virtual_pipeline == 1 && !open_.virtual_pipeline) {
             throw places_.error(
                 "strategy.schedule",
                 "interleaved is not allowed (virtual_pipeline is 1; give at least 2, or schedule: 1f1b)");
         }
-        if (interleaved && layout_.pipeline == 1)
+        if (interleaved && layout_.pipeline == 1 && !open_.pipeline)
             throw places_.error("strategy.schedule", "interleaved is not allowed (pipeline is 1)");
         if (layout_.overlap_param_gather && !layout_.distributed_optimizer) {
             refuse("strategy.overlap.param_gather", "true",
@@ -128,7 +136,7 @@ class StrategyChecks {
         }
         const std::vector<int>& given = strategy_.layers_per_stage;
         if (given.empty()) return;
-        if (static_cast<std::int64_t>(given.size()) != stages) {
+        if (static_cast<std::int64_t>(given.size()) != stages && !open_.pipeline && !open_.virtual_pipeline) {
             throw places_.error("strategy.layers_per_stage", "a list of " + std::to_string(given.size()) +
                                                                  " is not allowed (" + product + " numbers)");
         }
@@ -141,10 +149,12 @@ class StrategyChecks {
     }
 
     void micro_batches() const {
+        if (open_.micro_batch) return;
         if (job_.global_batch % job_.micro_batch != 0) {
             refuse("job.global_batch", job_.global_batch,
                    "a multiple of micro_batch, " + std::to_string(job_.micro_batch));
         }
+        if (open_.any()) return;  // a question of the layout that is chosen
         const int total = job_.global_batch / job_.micro_batch;
         const std::vector<int>& given = strategy_.micro_batches_per_replica;
         const bool interleaved = layout_.schedule == Schedule::kInterleaved;
@@ -197,6 +207,9 @@ class StrategyChecks {
 
     void measured() const {
         if (!job_.measured) return;
+        if (open_.any())
+            throw places_.error("job.measured", "not allowed with auto in the strategy (" + describe(open_) +
+                                                    "): times are measured under one layout");
         if (layout_.virtual_pipeline > 1)
             throw places_.error(
                 "job.measured",
@@ -242,6 +255,7 @@ class StrategyChecks {
     const Cluster& cluster_;
     Strategy& strategy_;
     Layout& layout_;
+    Wildcards& open_;  ///< open degrees are 1 in the layout
     const KeyPlaces& places_;
 };
 

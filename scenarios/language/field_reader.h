@@ -60,14 +60,25 @@ class FieldReader {
         context_.places.add(path, asked.text());
     }
 
-    void int_or_auto(const char* key, int& member, const Bounds& bounds) {
+    template <class T>
+    void value_or_auto(const char* key, T& member, bool& open, const Bounds& bounds) {
         YamlNode* node = find(key);
         if (node && node->is_scalar() && node->text == "auto") {
             context_.places.add(join_path(path_, key), node->place.text());
-            member = 0;
+            open = true;
         } else if (node) {
             read_value(context_, *node, join_path(path_, key), member, bounds);
         }
+    }
+
+    void only_auto(const char* key, bool& open, const char* why) {
+        const YamlNode* node = find(key);
+        if (!node) return;
+        const std::string path = join_path(path_, key);
+        if (!node->is_scalar() || node->text != "auto")
+            throw error_at(node->place, path, node->shown() + " is not allowed (auto; " + why + ")");
+        context_.places.add(path, node->place.text());
+        open = true;
     }
 
     void list_or_word(const char* key, std::vector<int>& member, const char* word, const Bounds& bounds) {
@@ -217,8 +228,10 @@ inline const std::string& scalar_text(const YamlNode& node, const std::string& p
 }
 
 inline std::string auto_hint(const YamlNode& node) {
-    return node.is_scalar() && node.text == "auto" ? "; only strategy.data may be auto, nothing chooses this one yet"
-                                                   : "";
+    return node.is_scalar() && node.text == "auto"
+               ? "; nothing chooses this one, the degrees, schedule and recompute of "
+                 "strategy may be auto"
+               : "";
 }
 
 inline std::optional<int> parse_int(const std::string& text) {

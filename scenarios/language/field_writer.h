@@ -44,11 +44,15 @@ class FieldWriter {
         list(inner);
     }
 
-    void int_or_auto(const char* key, int& member, const Bounds&) {
-        if (member == 0)
+    template <class T>
+    void value_or_auto(const char* key, T& member, bool& open, const Bounds&) {
+        if (open)
             line(std::string(key) + ": auto");
         else
             write(key, member);
+    }
+    void only_auto(const char* key, bool& open, const char*) {
+        if (open) line(std::string(key) + ": auto");
     }
 
     void list_or_word(const char* key, std::vector<int>& member, const char* word, const Bounds&) {

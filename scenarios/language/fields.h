@@ -13,7 +13,8 @@
 ///   index(key, member)                a number from 0 that may be left out (-1), and is then not written
 ///   group(key, list)                  keys of this struct under a heading of their own
 ///   catalogued(key, member, kind)     the name of a catalogue entry, or a map with an optional `base: NAME`
-///   int_or_auto(key, member)          a degree, or `auto` (0)
+///   value_or_auto(key, member, open)  a value, or `auto`, which sets `open` and leaves the value alone
+///   only_auto(key, open, why)         `auto` or nothing; `why` says where a value goes
 ///   list_or_word(key, member, word)   a list, or the word that stands for the empty one
 ///   rows(key, member)                 a list, or the name of a CSV file
 ///   refuse(key, why)                  a key of the vocabulary that cannot be used (here)
@@ -209,17 +210,30 @@ void fields(V& v, Cluster& c) {
 }
 
 template <class V>
+void fields(V& v, Adapt& a) {
+    v.field("micro_batches", a.micro_batches);
+    v.field("layers", a.layers);
+    v.field("layers_apart", a.layers_apart);
+    v.field("placement", a.placement);
+    v.field("degrees", a.degrees);
+    v.field("drop", a.drop);
+    v.field("live", a.live);
+}
+
+template <class V>
 void fields(V& v, Strategy& s) {
     Layout& l = s.layout;
-    v.field("tensor", l.tensor, between(1, 1'000'000));
-    v.field("pipeline", l.pipeline, between(1, 10'000));
-    v.int_or_auto("data", l.data, between(1, 1'000'000));
-    v.field("context", l.context, between(1, 1'000'000));
-    v.field("virtual_pipeline", l.virtual_pipeline, between(1, 10'000));
+    Wildcards& w = s.wildcards;
+    v.value_or_auto("tensor", l.tensor, w.tensor, between(1, 1'000'000));
+    v.value_or_auto("pipeline", l.pipeline, w.pipeline, between(1, 10'000));
+    v.value_or_auto("data", l.data, w.data, between(1, 1'000'000));
+    v.value_or_auto("context", l.context, w.context, between(1, 1'000'000));
+    v.value_or_auto("virtual_pipeline", l.virtual_pipeline, w.virtual_pipeline, between(1, 10'000));
     v.field("zero_bubble_memory", l.zero_bubble_memory, between(1, 2));
     v.field("sequence_parallel", l.sequence_parallel);
-    v.field("schedule", l.schedule);
-    v.field("recompute", l.recompute);
+    v.value_or_auto("schedule", l.schedule, w.schedule, {});
+    v.value_or_auto("recompute", l.recompute, w.recompute, {});
+    v.only_auto("micro_batch", w.micro_batch, "a number of sequences goes into job.micro_batch");
     v.field("distributed_optimizer", l.distributed_optimizer);
     v.group("overlap", [&l](auto& o) {
         o.field("grad_reduce", l.overlap_grad_reduce);
@@ -231,6 +245,7 @@ void fields(V& v, Strategy& s) {
     v.list_or_word("micro_batches_per_replica", s.micro_batches_per_replica, "even", between(1, 1'000'000));
     v.list_or_word("placement", s.placement, "in_order", not_negative());
     v.field("idle_gpus", s.idle_gpus, between(0, 1'048'576));
+    v.field("adapt", s.adapt);
     v.refuse("expert", "expert parallelism is not built yet");
     v.refuse(
         "fully_sharded",

@@ -72,6 +72,8 @@ std::vector<PendingOverride> parse_overrides(const std::vector<Override>& overri
     std::vector<PendingOverride> pending;
     for (const auto& [key, text] : overrides) {
         const std::string option = "--set " + key + "=" + text;
+        if (text.find_first_not_of(" \t") == std::string::npos)
+            throw ConfigError(option + ": a value is missing (--set KEY=VALUE; an empty text is \"\")");
         PendingOverride made{split_keys(key), parse_yaml(text, option), false};
         set_places(made.value, {std::make_shared<const std::string>(option), 0, 0});
         for (const std::string& part : made.keys) {

@@ -161,8 +161,9 @@ TEST(NotBuilt, IsSaidForWhatTheVocabularyOnlyNames) {
         EXPECT_THAT(error_of(small_with("tensor: 2", "tensor: 2\n  " + key)),
                     AllOf(StartsWith("small.yaml:"), HasSubstr(words)));
     }
-    EXPECT_THAT(error_of(small_with("tensor: 2", "tensor: auto")), HasSubstr("strategy.tensor: auto is not allowed"));
-    EXPECT_THAT(error_of(small_with("tensor: 2", "tensor: auto")), HasSubstr("only strategy.data may be auto"));
+    EXPECT_THAT(error_of(small_with("micro_batch: 2", "micro_batch: auto")),
+                HasSubstr("job.micro_batch: auto is not allowed"));
+    EXPECT_THAT(error_of(small_with("micro_batch: 2", "micro_batch: auto")), HasSubstr("nothing chooses this one"));
 }
 
 // ---- overrides

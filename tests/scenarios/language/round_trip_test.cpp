@@ -36,7 +36,9 @@ class RandomFields {
     void index(const char*, int&) {}
     void name(std::string& member) { draw(member, {}); }
     void refuse(const char*, const char*) {}
-    void int_or_auto(const char*, int&, const Bounds&) {}
+    template <class T>
+    void value_or_auto(const char*, T&, bool&, const Bounds&) {}
+    void only_auto(const char*, bool&, const char*) {}
     void list_or_word(const char*, std::vector<int>&, const char*, const Bounds&) {}
     template <class Row>
     void rows(const char*, std::vector<Row>&) {}
