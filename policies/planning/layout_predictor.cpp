@@ -47,7 +47,8 @@ void LayoutPredictor::classify() {
                             first + static_cast<std::ptrdiff_t>(paces_.first_member[y]),
                             first + static_cast<std::ptrdiff_t>(paces_.first_member[y + 1]),
                             [](const PlacedPaces::Member& p, const PlacedPaces::Member& q) {
-                                return p.type == q.type && p.pace == q.pace;
+                                return p.type == q.type && p.pace == q.pace && p.forward == q.forward &&
+                                       p.backward == q.backward;
                             }) ||
                 room_[x] != room_[y])
                 return false;
@@ -94,9 +95,11 @@ double LayoutPredictor::worker_seconds(int worker, int virtual_stage, int layers
     for (std::size_t m = paces_.first_member[at]; m < paces_.first_member[at + 1]; ++m) {
         const PlacedPaces::Member& member = paces_.members[m];
         const scenarios::VirtualStageCosts& cell = costs_.cell(member.type, virtual_stage, layers);
-        const scenarios::Work work = cell.forward + cell.backward;
-        longest = std::max(longest, work.compute.s() / member.pace.compute + work.memory.s() / member.pace.memory +
-                                        work.fixed.s() + work.communication.s() / member.pace.fabric);
+        const auto seconds = [&](const scenarios::Work& work) {
+            return work.compute.s() / member.pace.compute + work.memory.s() / member.pace.memory + work.fixed.s() +
+                   work.communication.s() / member.pace.fabric;
+        };
+        longest = std::max(longest, seconds(cell.forward) * member.forward + seconds(cell.backward) * member.backward);
     }
     return longest;
 }
