@@ -139,25 +139,49 @@ bool LinkStates::update(const Observation& observation, const scenarios::Iterati
     return true;
 }
 
-/// Every link is as fast as the fastest of its groups; those without a group stay as they were.
+/// Every link is at least as fast as the fastest of its groups. Slow groups are explained by as few links as do: first
+/// by the one that explains most, all of several that explain as many. Links without a group stay as they were.
 void LinkStates::explain_by_bandwidth() {
-    std::vector<double> fabric(node_.size(), 0.0), node(node_.size(), 0.0), uplink(uplink_.size(), 0.0);
+    constexpr double kAlike = 1.05;
+    const std::size_t nodes = node_.size(), links = 2 * nodes + uplink_.size();
+    const auto number = [&](const Part& part) {
+        const auto at = static_cast<std::size_t>(part.index);
+        return part.link == Link::kFabric ? at : part.link == Link::kNode ? nodes + at : 2 * nodes + at;
+    };
+    std::vector<double> least(links, 0.0), value(links, 0.0);
+    std::vector<const Group*> slow;
     for (const Group& group : groups_) {
         if (!group.log_factor.known()) continue;
+        if (group.factor < 1.0) slow.push_back(&group);
         for (const Part& part : group.parts) {
-            auto& of_link = part.link == Link::kFabric ? fabric : part.link == Link::kNode ? node : uplink;
-            double& value = of_link[static_cast<std::size_t>(part.index)];
-            value = std::max(value, group.factor);
+            const std::size_t at = number(part);
+            least[at] = std::max(least[at], group.factor);
+            value[at] = 1.0;
         }
     }
-    fabric_.resize(node_.size(), 1.0);
-    const auto put_known = [](const std::vector<double>& known, std::vector<double>& values) {
-        for (std::size_t i = 0; i < known.size(); ++i)
-            if (known[i] > 0.0) values[i] = known[i];
-    };
-    put_known(fabric, fabric_);
-    put_known(node, node_);
-    put_known(uplink, uplink_);
+    std::vector<int> explains(links);
+    while (!slow.empty()) {
+        std::fill(explains.begin(), explains.end(), 0);
+        int most = 0;
+        for (const Group* group : slow)
+            for (const Part& part : group->parts)
+                if (least[number(part)] <= group->factor * kAlike) most = std::max(most, ++explains[number(part)]);
+        if (most == 0) break;  // a delay, or links that are slow in turns
+        for (std::size_t at = 0; at < links; ++at)
+            if (explains[at] == most) value[at] = least[at];
+        std::erase_if(slow, [&](const Group* group) {
+            return std::any_of(group->parts.begin(), group->parts.end(), [&](const Part& part) {
+                return explains[number(part)] == most && least[number(part)] <= group->factor * kAlike;
+            });
+        });
+    }
+    fabric_.resize(nodes, 1.0);
+    for (std::size_t n = 0; n < nodes; ++n) {
+        if (value[n] > 0.0) fabric_[n] = value[n];
+        if (value[nodes + n] > 0.0) node_[n] = value[nodes + n];
+    }
+    for (std::size_t r = 0; r < uplink_.size(); ++r)
+        if (value[2 * nodes + r] > 0.0) uplink_[r] = value[2 * nodes + r];
 }
 
 double LinkStates::slowest_of(const Group& group) const {
@@ -186,20 +210,29 @@ void LinkStates::explain_by_delay() {
     const auto delays_on_nodes = [](const Group& group) { return group.parts.front().link == Link::kNode; };
     std::fill(node_delay_.begin(), node_delay_.end(), Duration());
     std::fill(hop_delay_.begin(), hop_delay_.end(), Duration());
-    // A hop that all replicas wait for.
-    std::vector<double> of_hop(hop_delay_.size(), 0.0);
-    std::vector<char> seen(hop_delay_.size(), 0), sends(node_.size(), 0);
+    // A hop that all replicas wait for, from more than one node: otherwise it is the node that they share.
+    struct Hop {
+        int node = -1;
+        bool seen = false, from_several = false;
+        double left = 0.0;
+    };
+    std::vector<Hop> hops(hop_delay_.size());
+    std::vector<char> sends(node_.size(), 0);
     for (const Group& group : groups_) {
         if (group.kind != GroupKind::kPipeline || !group.log_factor.known()) continue;
-        if (delays_on_nodes(group)) sends[static_cast<std::size_t>(sender(group))] = 1;
-        const auto hop = static_cast<std::size_t>(group.index % pipeline);
-        if (hop >= of_hop.size()) continue;
+        const int from = sender(group);
+        if (delays_on_nodes(group)) sends[static_cast<std::size_t>(from)] = 1;
+        const auto at = static_cast<std::size_t>(group.index % pipeline);
+        if (at >= hops.size()) continue;
+        Hop& hop = hops[at];
         const double left = unexplained(group);
-        of_hop[hop] = seen[hop] ? std::min(of_hop[hop], left) : left;
-        seen[hop] = 1;
+        hop.left = hop.seen ? std::min(hop.left, left) : left;
+        hop.from_several = hop.from_several || (hop.seen && hop.node != from);
+        hop.node = from;
+        hop.seen = true;
     }
-    if (plan_.layout.data > 1)
-        for (std::size_t hop = 0; hop < of_hop.size(); ++hop) hop_delay_[hop] = Duration::seconds(of_hop[hop]);
+    for (std::size_t at = 0; at < hops.size(); ++at)
+        if (hops[at].from_several) hop_delay_[at] = Duration::seconds(hops[at].left);
     for (const Group& group : groups_) {
         if (group.kind != GroupKind::kPipeline || !group.log_factor.known() || !delays_on_nodes(group)) continue;
         const auto hop = static_cast<std::size_t>(group.index % pipeline);

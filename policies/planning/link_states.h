@@ -14,8 +14,9 @@ namespace headway::policies {
 /// How fast every link is, from the bus bandwidth that a job's groups see.
 ///
 /// A group runs at the pace of its slowest link, so a link is at least as fast as the fastest group that it takes part
-/// in; every link is taken to be just that fast. Groups that are slower than their links explain wait for something
-/// that bandwidth does not tell: a delay before every message of a hop (all replicas alike) or of a node.
+/// in; as few links as explain the slow groups are taken to be just that fast. Groups that are slower than their links
+/// explain wait for something that bandwidth does not tell: a delay before every message of a hop (all replicas alike)
+/// or of a node.
 class LinkStates {
   public:
     explicit LinkStates(const scenarios::Cluster& cluster);
