@@ -104,7 +104,7 @@ class Candidates : public testing::TestWithParam<int> {};
 TEST_P(Candidates, AreLegalAndTakeWhatTheySay) {
     const auto seed = static_cast<std::uint64_t>(GetParam());
     const scenarios::Scenario scenario = random_scenario(seed);
-    SimulatedCluster cluster(scenario, nullptr, {.heat_together = true});
+    SimulatedCluster cluster(scenario, nullptr, SimulationOptions::quick());
     policies::CandidateGenerator generator(cluster.facts());
     std::vector<Candidate> candidates;
     observe(cluster, generator, candidates, seed);
@@ -133,7 +133,7 @@ TEST_P(Candidates, AreLegalAndTakeWhatTheySay) {
     }
 }
 
-INSTANTIATE_TEST_SUITE_P(Random, Candidates, testing::Range(1, ::headway::tests::long_tests() ? 400 : 200));
+INSTANTIATE_TEST_SUITE_P(Random, Candidates, testing::Range(1, ::headway::tests::long_tests() ? 400 : 25));
 
 }  // namespace
 }  // namespace headway::sim
