@@ -209,7 +209,6 @@ void PlanModel::slow_sends(const ClusterState& state, const std::vector<double>&
 void PlanModel::slow_collectives(const std::vector<double>& capacity, StepTimes& times) const {
     const Layout& layout = plan_.layout;
     const int v = layout.virtual_pipeline;
-    double tied = 1.0;
     for (int stage = 0; stage < layout.pipeline; ++stage) {
         double healthy = 0.0;  // slowest link of the ring, healthy and now
         double now = 0.0;
@@ -221,7 +220,6 @@ void PlanModel::slow_collectives(const std::vector<double>& capacity, StepTimes&
             }
         }
         if (now <= 0.0 || now == healthy) continue;
-        if (stage == 0 || stage == layout.pipeline - 1) tied = std::max(tied, healthy / now);
         const auto slow = [&](std::vector<std::int64_t>& all, std::vector<std::int64_t>& part, double bytes,
                               std::size_t place) {
             if (all.empty()) return;
@@ -234,6 +232,19 @@ void PlanModel::slow_collectives(const std::vector<double>& capacity, StepTimes&
             slow(times.reduce_gradients, times.reduce_last_bucket, reduce_bytes_[place], place);
             slow(times.gather_parameters, times.gather_first_bucket, gather_bytes_[place], place);
         }
+    }
+    // The tied embedding goes between first and last stage of each replica; the slowest pair counts.
+    double tied = 1.0;
+    for (int replica = 0; layout.pipeline > 1 && replica < layout.data; ++replica) {
+        const int first = port(replica, 0), last = port(replica, layout.pipeline - 1);
+        if (topology_.node_of_gpu(first) == topology_.node_of_gpu(last)) continue;
+        const bool leaves_rack = topology_.rack_of_gpu(first) != topology_.rack_of_gpu(last);
+        for (const Route& route :
+             {topology_.route(first, last, leaves_rack), topology_.route(last, first, leaves_rack)})
+            for (int l = 0; l < route.count; ++l) {
+                const auto link = link_index(route.links[link_index(l)]);
+                tied = std::max(tied, healthy_capacity_[link] / capacity[link]);
+            }
     }
     if (tied > 1.0)
         for (std::int64_t& ns : times.reduce_tied_embedding) ns = rounded(static_cast<double>(ns) * tied);
