@@ -5,6 +5,7 @@
 #include "cli/standard_output.h"
 #include "cli/wildcards.h"
 #include "scenarios/language/read.h"
+#include "sim/simulated_cluster.h"
 
 namespace headway::cli {
 
@@ -15,6 +16,8 @@ int check(const CheckArguments& arguments) {
     expect_policy(scenario.policy, places);
     if (!resolve_wildcards(scenario, places)) return kInterrupted;
     const scenarios::Plan plan = plan_that_fits(scenario, places);
+    sim::SimulatedCluster(scenario, nullptr,
+                          sim::SimulationOptions::quick());  // refuses air that is too warm for the job
     std::string text = "# " + scenarios::describe(plan.layout) + " on " + std::to_string(plan.layout.world_size()) +
                        " GPUs; memory of the fullest rank of each stage:\n";
     for (const std::string& line : memory_lines(scenario, plan)) text += "#   " + line + "\n";

@@ -1,5 +1,6 @@
 #include "tests/sim/small_jobs.h"
 
+#include <algorithm>
 #include <cmath>
 #include <numeric>
 
@@ -86,6 +87,16 @@ scenarios::IterationCosts plain_costs(const scenarios::Plan& plan, const scenari
     costs.virtual_stages.assign(
         scenarios::gpu_types_of(cluster).size(),
         std::vector<scenarios::VirtualStageCosts>(static_cast<std::size_t>(plan.layout.virtual_stages()), stage));
+    if (!plan.same_layers_everywhere()) {  // then a cell takes `stage` for each of its layers
+        costs.class_of_cell = plan.layers_of_cell;
+        for (auto& of_type : costs.virtual_stages) {
+            of_type.clear();
+            for (int layers = 0; layers <= *std::max_element(plan.layers_of_cell.begin(), plan.layers_of_cell.end());
+                 ++layers)
+                of_type.push_back({stage.forward * layers, stage.backward * layers, stage.backward_input * layers,
+                                   stage.backward_weight * layers, Work()});
+        }
+    }
     const double bandwidth = cluster.node(0).network.bandwidth.value;
     costs.activation.across_nodes = Duration::milliseconds(times.message_ms);
     costs.activation.inside_node = Duration::milliseconds(times.message_ms * 0.1);

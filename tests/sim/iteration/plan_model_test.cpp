@@ -138,6 +138,8 @@ TEST(PlanModel, PathsAgreeToRoundingWhereNothingContends) {
             interleaved ? scenarios::Schedule::kInterleaved : static_cast<scenarios::Schedule>(pick(0, 1)),
             interleaved ? 2 : 1);
         plan.layout.distributed_optimizer = pick(0, 1) == 1;
+        if (pick(0, 1) == 1)  // replicas that split the model differently
+            for (int& layers : plan.layers_of_cell) layers = pick(0, 3);
         ClusterState state = machine.healthy();
         for (scenarios::GpuPace& pace : state.paces) pace.compute = pick(80, 100) * 0.01;
         PlainCosts costs;
