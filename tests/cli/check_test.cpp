@@ -62,6 +62,8 @@ INSTANTIATE_TEST_SUITE_P(
                     "placement"},
         BadScenario{"EventOnAGpuThatDoesNotExist",
                     "--set 'disturbances=[{start: 1 s, airflow: {gpu: 99, resistance_factor: 2}}]'", "99"},
+        BadScenario{"AirTooWarmForTheJob", "--set 'cluster.facility.inlet=95 C'", "cluster.facility.inlet: 95 C"},
+        BadScenario{"SetWithoutAValue", "--set job.global_batch=", "a value is missing"},
         BadScenario{"MissingCsv", "--set 'disturbances=[{start: 1 s, speed_factor: {gpu: 1, series: no.csv}}]'",
                     "no.csv"},
         BadScenario{"TruncatedCsv", "--set 'disturbances=[{start: 1 s, speed_factor: {gpu: 1, series: cut.csv}}]'",
