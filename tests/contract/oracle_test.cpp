@@ -1,6 +1,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "policies/episode.h"
 #include "policies/rules/plan_progress.h"
 #include "policies/rules/schedule_search.h"
 #include "scenarios/transfer/switch_costs.h"
@@ -104,6 +105,69 @@ TEST(ScheduleSearch, TakesTheJobAwayBeforeAPartIsLost) {
     const bool restarted = !schedule.losses.empty() && schedule.losses[0].restart == without_node_1;
     const bool moved_before = !schedule.moves.empty() && schedule.moves[0].plan == without_node_1;
     EXPECT_TRUE(restarted || moved_before) << "half the speed for 30 s is better than none";
+}
+
+/// Plays a scenario in the worlds that the oracle looks into.
+policies::EpisodeSummary played(const scenarios::Scenario& scenario, const std::string& name) {
+    const auto world = [scenario] {
+        sim::SimulationOptions options;
+        options.path = sim::Path::kLongestPath;
+        return std::make_unique<sim::SimulatedCluster>(scenario, nullptr, options);
+    };
+    policies::EpisodeOptions options;
+    options.decision_interval = scenario.decision_interval;
+    options.seed = scenario.seed;
+    const auto cluster = world();
+    policies::CandidateGenerator generator(cluster->facts());
+    const auto policy = policies::make_policy(name, {world, options});
+    policies::EpisodeSink silent;
+    return policies::run_episode(*cluster, generator, *policy, options, silent);
+}
+
+double rate(const policies::EpisodeSummary& summary) {
+    return static_cast<double>(summary.iterations) / summary.wall.s();
+}
+
+TEST(Oracle, IsNeverBelowARule) {
+    const char* const kEventful[] = {
+        "[{start: 10 s, duration: 30 s, speed_factor: {gpu: 2, factor: 0.5}}]",
+        "[{start: 0 s, speed_factor: {gpu: 3, factor: 0.7}}, {start: 0 s, jitter: {spread: 0.02}}]",
+        "[{start: 5 s, duration: 10 s, airflow: {gpu: 1, resistance_factor: 12}}, {start: 20 s, node_loss: {node: 1}}]",
+        "[{start: 2500 ms, node_loss: {node: 0}}, {start: 30 s, speed_factor: {node: 1, factor: 0.6}}]",
+        "[{start: 5 s, duration: 20 s, link_bandwidth: {node_network: 1, factor: 0.1}}]"};
+    for (const char* disturbances : kEventful) {
+        SCOPED_TRACE(disturbances);
+        const scenarios::Scenario scenario = contract_scenario(disturbances, "{time: 60 s}");
+        const double oracle = rate(played(scenario, "oracle"));
+        for (const char* rule : {"static", "greedy", "hysteresis", "ski-rental", "random"}) {
+            // Random search draws from more plans than the oracle ever looks at.
+            EXPECT_GE(oracle, rate(played(scenario, rule)) * (std::string(rule) == "random" ? 0.97 : 1.0)) << rule;
+        }
+    }
+}
+
+TEST(Oracle, SwitchesOnlyForWhatPaysBack) {
+    const auto scenario_of = [](double lasts_s) {
+        scenarios::Scenario scenario = contract_scenario(slow_gpu(20, lasts_s), "{time: 100 s}");
+        scenario.strategy.layers_per_stage = {8, 4};  // nothing else to gain
+        scenario.strategy.adapt = {};
+        scenario.strategy.adapt.layers = scenario.strategy.adapt.layers_apart = false;
+        scenario.strategy.adapt.placement = scenario.strategy.adapt.degrees = scenario.strategy.adapt.drop = false;
+        scenario.strategy.adapt.live = false;  // a save and a restart each way, some seconds each
+        return scenario;
+    };
+    EXPECT_EQ(played(scenario_of(3), "oracle").switches, 0);
+    EXPECT_EQ(played(scenario_of(70), "oracle").switches, 2);
+    EXPECT_GT(rate(played(scenario_of(70), "oracle")), 1.02 * rate(played(scenario_of(70), "static")));
+}
+
+TEST(Oracle, DoesTheSameAgainInTheNextEpisode) {
+    const scenarios::Scenario scenario = contract_scenario(slow_gpu(10, 30), "{time: 60 s}");
+    const policies::EpisodeSummary first = played(scenario, "oracle");
+    const policies::EpisodeSummary second = played(scenario, "oracle");
+    EXPECT_EQ(first.iterations, second.iterations);
+    EXPECT_EQ(first.wall, second.wall);
+    EXPECT_EQ(first.switches, second.switches);
 }
 
 }  // namespace
