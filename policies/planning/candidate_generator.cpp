@@ -34,10 +34,14 @@ class CandidateGenerator::Impl {
           predictor_(facts.job, facts.cluster),
           conditions_(facts_.cluster),
           spares_(facts_.cluster),
-          mixed_(scenarios::gpu_types_of(facts_.cluster).size() > 1) {}
+          mixed_(scenarios::gpu_types_of(facts_.cluster).size() > 1) {
+        if (facts_.healthy_iteration > Duration())
+            model_error_ = facts_.healthy_iteration / predictor_.iteration(facts_.initial_plan);
+        start_episode();
+    }
 
     void start_episode() {
-        conditions_.start_episode();
+        conditions_.start_episode(model_error_);
         spares_.start_episode();
         last_plan_.reset();
         plan_before_.reset();
@@ -51,7 +55,9 @@ class CandidateGenerator::Impl {
             plan_before_ = std::exchange(last_plan_, plan);
             last_.clear();
         }
-        conditions_.update(observation, predictor_.costs(plan));
+        conditions_.update(observation, predictor_.costs(plan), [&](const scenarios::Conditions& conditions) {
+            return predictor_.iteration(plan, conditions);
+        });
         if (observation.iteration > Duration())
             correction_ = observation.iteration / predictor_.iteration(plan, conditions_.conditions());
         if (observation.loss) {
@@ -153,7 +159,8 @@ class CandidateGenerator::Impl {
     PlanPredictor predictor_;
     ConditionsEstimator conditions_;
     SpareParts spares_;
-    bool mixed_ = false;       ///< the cluster has several types of GPUs
+    bool mixed_ = false;  ///< the cluster has several types of GPUs
+    double model_error_ = 1.0;
     double correction_ = 1.0;  ///< measured iteration of the current plan over its prediction
 
     std::optional<Plan> last_plan_, plan_before_;

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <functional>
+
 #include "policies/observation.h"
 #include "policies/planning/gpu_paces.h"
 #include "policies/planning/link_states.h"
@@ -16,9 +18,13 @@ class ConditionsEstimator {
     /// `cluster` outlives it.
     explicit ConditionsEstimator(const scenarios::Cluster& cluster);
 
-    void start_episode();
-    /// Takes in one observation; `costs` are those of its plan.
-    void update(const Observation& observation, const scenarios::IterationCosts& costs);
+    /// `model_error`: time of the healthy job over what costs say of it.
+    void start_episode(double model_error = 1.0);
+    /// Predicted iteration of the observation's plan.
+    using Predict = std::function<scenarios::Duration(const scenarios::Conditions&)>;
+    /// Takes in one observation; `costs` are those of its plan. Where measurements of links can be read in two ways,
+    /// the one counts under which `predict` comes closer to the measured iteration.
+    void update(const Observation& observation, const scenarios::IterationCosts& costs, const Predict& predict);
 
     /// Every vector is empty where all it tells of is healthy.
     const scenarios::Conditions& conditions() const { return conditions_; }
@@ -28,6 +34,8 @@ class ConditionsEstimator {
     double noise() const { return paces_.noise(); }
 
   private:
+    scenarios::Conditions gather(int pipeline) const;
+
     LinkStates links_;
     GpuPaces paces_;
     scenarios::Conditions conditions_;

@@ -19,6 +19,7 @@ constexpr double kMadToDeviation = 1.4826;
 constexpr double kSteadyShare = 0.4;           ///< of the ranks: a slow node is up to half of a small job
 constexpr double kSteadyToDeviation = 1.9069;  ///< deviation over that quantile of absolute values, normal law
 constexpr double kMuchSlower = 0.1;
+constexpr double kModelError = 0.1;  ///< beyond this the median rank is slow, not the model wrong
 constexpr double kForgotten = 0.15;  ///< of the noise, each interval
 
 double quantile_of(std::vector<double>& values, double share) {
@@ -63,7 +64,7 @@ GpuPaces::GpuPaces(const scenarios::Cluster& cluster) {
     start_episode();
 }
 
-void GpuPaces::start_episode() {
+void GpuPaces::start_episode(double model_error) {
     const std::size_t gpus = type_of_gpu_.size();
     paces_.assign(gpus, GpuPace());
     slow_.assign(gpus, SteadyValue());
@@ -73,7 +74,8 @@ void GpuPaces::start_episode() {
     last_slow_.assign(gpus, std::nan(""));
     plan_ = scenarios::Plan();
     has_baseline_ = false;
-    baseline_ = noise_ = 0.0;
+    baseline_ = std::log(model_error);
+    noise_ = 0.0;
     judged_ = 0;
 }
 
@@ -122,10 +124,9 @@ void GpuPaces::judge_noise() {
     for (const Rank& rank : ranks_)
         if (rank.measured) scratch_.push_back(rank.slow);
     const double median = median_of(scratch_);
-    if (!has_baseline_ || median < baseline_) {
-        baseline_ += (median - baseline_) * (has_baseline_ ? 0.25 : 1.0);
-        has_baseline_ = true;
-    }
+    if (!has_baseline_ && std::abs(median - baseline_) < kModelError) baseline_ = median;
+    if (median < baseline_) baseline_ += (median - baseline_) * 0.25;
+    has_baseline_ = true;
     // What every rank has in common moves no share: ranks are compared with their median.
     scratch_.clear();
     for (const Rank& rank : ranks_) {

@@ -14,13 +14,15 @@ namespace headway::policies {
 /// A rank's time over what costs say is how much slower its GPU is. What a clock below the best one seen of its type
 /// explains, slows arithmetic only; the rest slows arithmetic and memory alike (a neighbour on the GPU). What all ranks
 /// have in common is the cost model's error or a slowdown of everything, in which there is nothing to rebalance: the
-/// median rank counts as healthy, unless a faster median was seen before. Noise is judged by how much ranks differ from
+/// median rank counts as healthy unless it is much slower than the acceptance run lets expect, or a faster median was
+/// seen before. Noise is judged by how much ranks differ from
 /// one interval to the next (sensors, jitter, uneven sequences), and differences within noise are none.
 class GpuPaces {
   public:
     explicit GpuPaces(const scenarios::Cluster& cluster);
 
-    void start_episode();
+    /// `model_error`: time of the healthy job over what costs say of it.
+    void start_episode(double model_error = 1.0);
     /// `fabric` [nodes]: bandwidth inside each node over nominal; empty: all 1. Returns whether a pace changed by more
     /// than noise.
     bool update(const Observation& observation, const scenarios::IterationCosts& costs,

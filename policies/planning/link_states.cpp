@@ -33,6 +33,7 @@ void LinkStates::start_episode() {
     node_delay_.assign(node_.size(), Duration());
     hop_delay_.clear();
     hops_ = 0;
+    ambiguous_ = delays_first_ = false;
 }
 
 /// The groups of a plan and the links behind them.
@@ -133,10 +134,18 @@ bool LinkStates::update(const Observation& observation, const scenarios::Iterati
         if (group.log_factor.update(std::min(0.0, std::log(factor)), noise, kLinkDifference)) changed = true;
         group.factor = std::exp(group.log_factor.published());
     }
-    if (!changed) return false;
+    if (changed) explain();
+    return changed;
+}
+
+void LinkStates::explain() {
     explain_by_bandwidth();
     explain_by_delay();
-    return true;
+}
+
+void LinkStates::take_for_delays(bool delays) {
+    delays_first_ = delays;
+    explain();
 }
 
 /// Every link is at least as fast as the fastest of its groups. Slow groups are explained by as few links as do: first
@@ -150,9 +159,14 @@ void LinkStates::explain_by_bandwidth() {
     };
     std::vector<double> least(links, 0.0), value(links, 0.0);
     std::vector<const Group*> slow;
+    ambiguous_ = false;
     for (const Group& group : groups_) {
         if (!group.log_factor.known()) continue;
-        if (group.factor < 1.0) slow.push_back(&group);
+        const bool message = group.kind == GroupKind::kPipeline && group.parts.front().link == Link::kNode;
+        if (group.factor < 1.0) {
+            ambiguous_ = ambiguous_ || message;
+            if (!message || !delays_first_) slow.push_back(&group);
+        }
         for (const Part& part : group.parts) {
             const std::size_t at = number(part);
             least[at] = std::max(least[at], group.factor);

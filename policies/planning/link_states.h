@@ -25,6 +25,11 @@ class LinkStates {
     /// `noise`: deviation of one measurement, relative. Returns whether a link changed by more than noise.
     bool update(const Observation& observation, const scenarios::IterationCosts& costs, double noise);
 
+    /// Whether slow messages may mean delays as well as little bandwidth: a reading for whoever knows more to choose.
+    /// Bandwidth comes first unless told otherwise.
+    bool ambiguous() const { return ambiguous_; }
+    void take_for_delays(bool delays);
+
     /// [nodes] bandwidth between the GPUs of a node over nominal; empty: all 1.
     const std::vector<double>& fabric() const { return fabric_; }
     /// Puts in node_network, rack_uplink, node_delay, hop_delay; empty where all are healthy. `pipeline` stages: hop
@@ -53,6 +58,7 @@ class LinkStates {
     /// Seconds a message that bandwidth does not explain.
     double unexplained(const Group& group) const;
     int sender(const Group& group) const;
+    void explain();
     void explain_by_bandwidth();
     void explain_by_delay();
 
@@ -65,6 +71,7 @@ class LinkStates {
     std::vector<double> fabric_, node_, uplink_;    ///< bandwidth over nominal
     std::vector<scenarios::Duration> node_delay_, hop_delay_;
     int hops_ = 0;
+    bool ambiguous_ = false, delays_first_ = false;
 };
 
 }  // namespace headway::policies

@@ -42,9 +42,12 @@ scenarios::Scenario random_scenario(std::uint64_t seed) {
     const int gpus = shape.tensor * shape.pipeline * shape.data;
     std::string causes;
     const int count = pick(1, 3);
+    int cause = pick(0, 5);
     for (int i = 0; i < count; ++i) {
         causes += causes.empty() ? "{start: 0 s, " : ", {start: 0 s, ";
-        switch (pick(0, 5)) {
+        // One cause on links at most: bandwidth and delay together cannot be told apart by what groups measure.
+        if (i > 0) cause = pick(0, 2);
+        switch (cause) {
             case 0:
                 causes += "speed_factor: {gpu: " + std::to_string(pick(0, gpus - 1)) + ", factor: " + share(0.35, 0.9);
                 break;
@@ -65,7 +68,8 @@ scenarios::Scenario random_scenario(std::uint64_t seed) {
                           ", limit: " + std::to_string(pick(180, 330)) + " W";
                 break;
             default:
-                causes += "link_delay: {node_network: " + std::to_string(pick(0, gpus / 8 - 1)) +
+                // Not in the last node: gradients sent there are measured by no group.
+                causes += "link_delay: {node_network: " + std::to_string(pick(0, gpus / 8 - 2)) +
                           ", delay: " + std::to_string(pick(1, 20)) + " ms";
         }
         causes += "}}";
