@@ -48,6 +48,25 @@ Work work_of_rank(const scenarios::IterationCosts& costs, const scenarios::Plan&
     return work;
 }
 
+double own_part(const Work& work) {
+    return (work.compute + work.memory).s();
+}
+double shared_part(const Work& work) {
+    return (work.fixed + work.communication).s();
+}
+
+/// Beside a much slower member of its worker a GPU looks faster than it is: of the worker's time it is told the part
+/// that its pace makes of the slow one's, fixed costs included. Not faster than healthy. `slow`: log of a time over
+/// what costs say.
+double beside(const Work& work, double slow, const Work& slowest_work, double slowest) {
+    const double slowest_pace =
+        own_part(slowest_work) / std::max(1e-3 * slowest_work.total().s(),
+                                          slowest_work.total().s() * std::exp(slowest) - shared_part(slowest_work));
+    const double pace =
+        (own_part(work) + shared_part(work) * std::min(1.0, slowest_pace)) / (work.total().s() * std::exp(slow));
+    return std::max(0.0, std::log((own_part(work) / pace + shared_part(work)) / work.total().s()));
+}
+
 }  // namespace
 
 GpuPaces::GpuPaces(const scenarios::Cluster& cluster) {
@@ -171,18 +190,19 @@ bool GpuPaces::update(const Observation& observation, const scenarios::Iteration
     if (!same_plan) plan_ = observation.plan;
     judge_noise();
 
-    // Beside a much slower member of its worker a GPU looks faster than it is: it shares the slow one's fixed costs.
     const auto members = static_cast<std::size_t>(plan_.layout.ranks_per_worker());
     bool changed = !same_plan;
     for (std::size_t first = 0; first < ranks_.size(); first += members) {
-        double slowest = -1e9;
-        for (std::size_t r = first; r < first + members; ++r) slowest = std::max(slowest, ranks_[r].slow - baseline_);
+        std::size_t slowest = first;
+        for (std::size_t r = first; r < first + members; ++r)
+            if (ranks_[r].slow > ranks_[slowest].slow) slowest = r;
         for (std::size_t r = first; r < first + members; ++r) {
             const Rank& rank = ranks_[r];
             if (!rank.measured) continue;
             const auto gpu = static_cast<std::size_t>(rank.gpu);
             double slow = rank.slow - baseline_;
-            if (slowest - slow > kMuchSlower) slow = std::max(slow, 0.0);
+            if (ranks_[slowest].slow - rank.slow > kMuchSlower)
+                slow = beside(rank.work, slow, ranks_[slowest].work, ranks_[slowest].slow - baseline_);
             bool moved = slow_[gpu].update(slow, noise_, kDifference);
             const double best = best_clock_[static_cast<std::size_t>(type_of_gpu_[gpu])];
             const double mhz = observation.ranks[r].measured.sm_clock_mhz;

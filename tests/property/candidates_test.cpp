@@ -137,7 +137,7 @@ TEST_P(Candidates, AreLegalAndTakeWhatTheySay) {
     }
 }
 
-INSTANTIATE_TEST_SUITE_P(Random, Candidates, testing::Range(1, ::headway::tests::long_tests() ? 400 : 25));
+INSTANTIATE_TEST_SUITE_P(Random, Candidates, testing::Range(1, 25));
 
 }  // namespace
 }  // namespace headway::sim
