@@ -25,6 +25,13 @@ struct Sample {
     double target;
 };
 
+const Features& features_of(const Sample& sample) {
+    return sample.step->features;
+}
+const Features& features_of(const Comparison& comparison) {
+    return comparison.features;
+}
+
 /// Whether the step's action is one that could be chosen (a teacher's may not be).
 bool action_allowed(const Step& step) {
     return step.allowed.empty() || step.allowed[static_cast<std::size_t>(step.action)] != 0;
@@ -78,8 +85,8 @@ struct Trainer::Impl {
 
     /// Forward and backward over `picked`, summed over all processes, then one step of Adam. `terms` of a decision adds
     /// to its derivatives and to the figures. Returns the norm of the mean gradient; 0 where no process had any.
-    template <class Terms>
-    double learn(std::span<const Sample> samples, std::span<const std::size_t> picked, double rate,
+    template <class Example, class Terms>
+    double learn(std::span<const Example> samples, std::span<const std::size_t> picked, double rate,
                  std::span<double> figures, const Terms& terms) {
         const std::size_t parameters = state.policy.parameters.size();
         message.assign(parameters + figures.size() + 1, 0.0);
@@ -87,7 +94,7 @@ struct Trainer::Impl {
         const std::span<double> sums = std::span(message).subspan(parameters, figures.size());
         if (!picked.empty()) {
             input.clear();
-            for (const std::size_t index : picked) append_decision(state.policy, samples[index].step->features, input);
+            for (const std::size_t index : picked) append_decision(state.policy, features_of(samples[index]), input);
             network.forward(input, output);
             by_logits.assign(input.rows(), 0.0);
             by_values.assign(input.decisions(), 0.0);
@@ -120,17 +127,15 @@ struct Trainer::Impl {
     }
 
     /// Takes the decisions' features into normalisers and ranges.
-    void take_statistics(std::span<const Rollout> rollouts) {
+    void take_statistics(std::span<const Features* const> decisions) {
         TrainedPolicy& policy = state.policy;
         std::vector<double> global_sums(1 + 2 * policy.global_normaliser.mean.size(), 0.0);
         std::vector<double> candidate_sums(1 + 2 * policy.candidate_normaliser.mean.size(), 0.0);
         FeatureHistogram seen(policy.global_normaliser.mean.size());
-        for (const Rollout& rollout : rollouts) {
-            for (const Step& step : rollout.steps) {
-                add_sums(policy.global_normaliser, step.features.global, global_sums);
-                add_sums(policy.candidate_normaliser, step.features.candidates, candidate_sums);
-                seen.add(step.features.global);
-            }
+        for (const Features* features : decisions) {
+            add_sums(policy.global_normaliser, features->global, global_sums);
+            add_sums(policy.candidate_normaliser, features->candidates, candidate_sums);
+            seen.add(features->global);
         }
         reduction.sum(global_sums);
         reduction.sum(candidate_sums);
@@ -144,12 +149,17 @@ struct Trainer::Impl {
         policy.global_ranges = state.histogram.ranges(1e-4);
 
         NoveltyHistogram novelty;
-        for (const Rollout& rollout : rollouts) {
-            for (const Step& step : rollout.steps) novelty.add(raw_novelty(policy.global_ranges, step.features.global));
-        }
+        for (const Features* features : decisions) novelty.add(raw_novelty(policy.global_ranges, features->global));
         reduction.sum(novelty.counts());
         state.novelty.merge(novelty);
         policy.novelty_limit = state.novelty.quantile(0.999);
+    }
+    void take_statistics(std::span<const Rollout> rollouts) {
+        std::vector<const Features*> decisions;
+        for (const Rollout& rollout : rollouts) {
+            for (const Step& step : rollout.steps) decisions.push_back(&step.features);
+        }
+        take_statistics(decisions);
     }
 };
 
@@ -206,7 +216,7 @@ ImitationReport Trainer::imitate(std::span<const Rollout> demonstrations, int ep
         for (std::size_t m = 0; m < minibatches; ++m) {
             const std::size_t begin = order.size() * m / minibatches;
             const std::size_t end = order.size() * (m + 1) / minibatches;
-            trainer.learn(samples, std::span(order).subspan(begin, end - begin), rate, figures,
+            trainer.learn(std::span<const Sample>(samples), std::span(order).subspan(begin, end - begin), rate, figures,
                           [&](const Sample& sample, std::span<const double> logits, double value,
                               std::span<double> by_logits, double& by_value, std::span<double> sums) {
                               sums[0] += imitation_terms(logits, *sample.step, by_logits);
@@ -218,6 +228,64 @@ ImitationReport Trainer::imitate(std::span<const Rollout> demonstrations, int ep
             report.loss = figures[0] / total[0];
             report.agreement = figures[1] / total[0];
         }
+    }
+    return report;
+}
+
+ComparisonReport Trainer::learn_from(std::span<const Comparison> comparisons, int epochs, double rate) {
+    constexpr double kHuber = 1.0;       // intervals: beyond that an error counts linearly
+    constexpr double kAdvantage = 20.0;  // intervals: beyond that bigger is not better
+    Impl& trainer = *impl_;
+    std::vector<const Features*> decisions;
+    for (const Comparison& comparison : comparisons) decisions.push_back(&comparison.features);
+    trainer.take_statistics(decisions);
+    std::array<double, 2> total = {static_cast<double>(comparisons.size()), 0.0};
+    for (const Comparison& comparison : comparisons) total[1] += static_cast<double>(comparison.tried.size());
+    trainer.reduction.sum(total);
+
+    ComparisonReport report;
+    report.decisions = std::llround(total[0]);
+    report.comparisons = std::llround(total[1]);
+    const int minibatch = std::max(1, trainer.state.options.imitation_minibatch);
+    const auto minibatches = std::max<std::size_t>(1, static_cast<std::size_t>(std::ceil(total[0] / minibatch)));
+    std::vector<std::size_t> order(comparisons.size());
+    for (int epoch = 0; epoch < epochs; ++epoch) {
+        std::int64_t& done = trainer.state.policy.provenance.imitation_epochs;
+        shuffle_samples(order, {trainer.state.options.seed, "learning.comparison_order", trainer.stream_index(done)});
+        ++done;
+        std::array<double, 3> figures{};
+        for (std::size_t m = 0; m < minibatches; ++m) {
+            const std::size_t begin = order.size() * m / minibatches;
+            const std::size_t end = order.size() * (m + 1) / minibatches;
+            trainer.learn(comparisons, std::span(order).subspan(begin, end - begin), rate, figures,
+                          [&](const Comparison& comparison, std::span<const double> logits, double /*value*/,
+                              std::span<double> by_logits, double& /*by_value*/, std::span<double> sums) {
+                              const auto chosen = static_cast<std::size_t>(comparison.chosen);
+                              std::size_t best = chosen;
+                              double reached = 0.0, most = 0.0;
+                              for (std::size_t i = 0; i < comparison.tried.size(); ++i) {
+                                  const auto tried = static_cast<std::size_t>(comparison.tried[i]);
+                                  const double advantage = std::clamp(comparison.advantage[i], -kAdvantage, kAdvantage);
+                                  const double error = logits[tried] - logits[chosen] - advantage;
+                                  const bool beyond =
+                                      std::abs(comparison.advantage[i]) > kAdvantage && error * advantage > 0.0;
+                                  const double slope = beyond ? 0.0 : std::clamp(error, -kHuber, kHuber);
+                                  sums[0] += slope * (error - 0.5 * slope);
+                                  by_logits[tried] += slope;
+                                  by_logits[chosen] -= slope;
+                                  most = std::max(most, advantage);
+                                  if (logits[tried] > logits[best]) {
+                                      best = tried;
+                                      reached = advantage;
+                                  }
+                              }
+                              sums[1] += most;
+                              sums[2] += reached;
+                          });
+        }
+        report.loss = figures[0] / std::max(1.0, total[1]);
+        report.gain = figures[1] / std::max(1.0, total[0]);
+        report.reached = figures[1] > 0.0 ? figures[2] / figures[1] : 0.0;
     }
     return report;
 }
@@ -278,7 +346,8 @@ UpdateReport Trainer::update(std::span<const Rollout> rollouts) {
         for (std::size_t m = 0; m < minibatches; ++m) {
             const std::size_t begin = order.size() * m / minibatches;
             const std::size_t end = order.size() * (m + 1) / minibatches;
-            norms += trainer.learn(samples, std::span(order).subspan(begin, end - begin), report.learning_rate, figures,
+            norms += trainer.learn(std::span<const Sample>(samples), std::span(order).subspan(begin, end - begin),
+                                   report.learning_rate, figures,
                                    [&](const Sample& sample, std::span<const double> logits, double value,
                                        std::span<double> by_logits, double& by_value, std::span<double> into) {
                                        const PpoTerms terms =

@@ -6,6 +6,7 @@
 #include <string>
 #include <string_view>
 
+#include "policies/learning/comparison.h"
 #include "policies/learning/ppo.h"
 #include "policies/learning/reduction.h"
 #include "policies/learning/rollout.h"
@@ -41,6 +42,14 @@ struct UpdateReport {
     int epochs = 0;              ///< made, before the limit on the divergence
 };
 
+struct ComparisonReport {
+    std::int64_t decisions = 0;
+    std::int64_t comparisons = 0;
+    double loss = 0.0;     ///< mean of the last epoch
+    double gain = 0.0;     ///< of the best candidate tried over the chosen one, mean, intervals
+    double reached = 0.0;  ///< share of that gain in the choices that the network makes in the last epoch
+};
+
 struct ImitationReport {
     std::int64_t decisions = 0;
     double loss = 0.0;       ///< cross entropy, mean of the last epoch
@@ -63,6 +72,10 @@ class Trainer {
 
     /// Cross entropy on demonstrations, before the first update. The value function learns what the teacher earned.
     ImitationReport imitate(std::span<const Rollout> demonstrations, int epochs);
+    /// Regression of differences of logits on what other choices earned (comparison.h), by Huber's loss: with beta 1 a
+    /// logit is what a candidate is expected to earn more than the others, in intervals, and the best candidate is the
+    /// one that is best on average over what may come.
+    ComparisonReport learn_from(std::span<const Comparison> comparisons, int epochs, double rate);
     UpdateReport update(std::span<const Rollout> rollouts);
 
     /// Everything that further updates depend on: parameters, moments, statistics, counters, options. The randomness of
