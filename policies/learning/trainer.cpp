@@ -233,7 +233,7 @@ ImitationReport Trainer::imitate(std::span<const Rollout> demonstrations, int ep
 }
 
 ComparisonReport Trainer::learn_from(std::span<const Comparison> comparisons, int epochs, double rate) {
-    constexpr double kHuber = 1.0;       // intervals: beyond that an error counts linearly
+    constexpr double kHuber = 4.0;       // intervals: beyond that an error counts linearly
     constexpr double kAdvantage = 20.0;  // intervals: beyond that bigger is not better
     Impl& trainer = *impl_;
     std::vector<const Features*> decisions;
