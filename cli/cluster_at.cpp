@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstddef>
 
+#include "scenarios/costs/measured_scales.h"
 #include "sim/disturbances/timeline.h"
 #include "sim/run/facility.h"
 #include "sim/thermal/fleet.h"
@@ -18,7 +19,19 @@ void clear_if_all(std::vector<T>& values, const T& healthy) {
     if (std::all_of(values.begin(), values.end(), [&](const T& value) { return value == healthy; })) values.clear();
 }
 
-scenarios::Conditions conditions_of(const scenarios::Cluster& cluster, const sim::Environment& environment) {
+/// Speed of each GPU of a job with measured times over that in its healthy reference; empty for other jobs.
+std::vector<double> measured_speeds(const scenarios::Scenario& scenario) {
+    const scenarios::MeasuredScales scales = scenarios::measured_scales(scenario.job, scenario.cluster);
+    std::vector<double> speeds;
+    for (std::size_t gpu = 0; gpu < scales.actual.size(); ++gpu)
+        speeds.push_back((scales.healthy[gpu].forward + 2.0 * scales.healthy[gpu].backward) /
+                         (scales.actual[gpu].forward + 2.0 * scales.actual[gpu].backward));
+    return speeds;
+}
+
+scenarios::Conditions conditions_of(const scenarios::Scenario& scenario, const sim::Environment& environment) {
+    const scenarios::Cluster& cluster = scenario.cluster;
+    const std::vector<double> measured = measured_speeds(scenario);
     scenarios::Conditions conditions;
     const auto gpus = static_cast<std::size_t>(cluster.gpus());
     const sim::Fleet fleet(cluster);
@@ -37,6 +50,10 @@ scenarios::Conditions conditions_of(const scenarios::Cluster& cluster, const sim
                                    .memory = environment.memory_share[i],
                                    .fabric = environment.fabric_factor[n]});
         conditions.node_network[n] = std::min(conditions.node_network[n], environment.port_share(gpu, node));
+    }
+    for (std::size_t gpu = 0; gpu < measured.size(); ++gpu) {
+        conditions.gpus[gpu].compute *= measured[gpu];
+        conditions.gpus[gpu].memory *= measured[gpu];
     }
     conditions.rack_uplink = environment.uplink_factor;
     conditions.hop_delay = environment.hop_delay;
@@ -73,8 +90,9 @@ std::vector<int> lost_at(const scenarios::Scenario& scenario, const sim::Timelin
 ClusterAt cluster_at(const scenarios::Scenario& scenario, Duration at) {
     const sim::Timeline timeline(scenario);
     ClusterAt cluster;
-    cluster.conditions = conditions_of(scenario.cluster, timeline.environment(at));
+    cluster.conditions = conditions_of(scenario, timeline.environment(at));
     cluster.unavailable_gpus = lost_at(scenario, timeline, at);
+    if (scenario.job.measured) cluster.what = "GPUs as they were measured";
     for (const int active : timeline.active(at))
         cluster.what +=
             (cluster.what.empty() ? "" : "; ") + scenario.disturbances[static_cast<std::size_t>(active)].name;

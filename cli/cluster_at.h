@@ -17,8 +17,9 @@ struct ClusterAt {
 
 /// Clocks are those that the heat of full load settles at under what is in force at `at`. A lost part is missing until
 /// a spare or its repair takes its place, as in a run whose job uses every GPU. Delays of a rack's uplink count for all
-/// messages of its nodes; what is drawn anew for every iteration (jitter, uneven sequences) and a slow hop's bandwidth
-/// are left out. Throws ConfigError as sim::Timeline does.
+/// messages of its nodes; GPUs of a job with measured times are as slow as they were measured; what is drawn anew for
+/// every iteration (jitter, uneven sequences) and a slow hop's bandwidth are left out. Throws ConfigError as
+/// sim::Timeline does.
 ClusterAt cluster_at(const scenarios::Scenario& scenario, scenarios::Duration at);
 
 }  // namespace headway::cli

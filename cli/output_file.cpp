@@ -16,11 +16,14 @@ void expect_writable(const std::string& option, const fs::path& file, bool force
     const auto refuse = [&](const std::string& why) {
         throw scenarios::ConfigError(option + " " + file.string() + ": " + why);
     };
+    if (file.empty()) refuse("a file name is needed");
     std::error_code ignored;
     const fs::path folder = file.has_parent_path() ? file.parent_path() : fs::path(".");
     if (fs::is_directory(file, ignored)) refuse("is a folder");
     if (!fs::is_directory(folder, ignored)) refuse("there is no folder " + folder.string());
     if (fs::exists(file, ignored)) {
+        // Of a pipe or device the writer would wait for a reader, or destroy what is no file.
+        if (!fs::is_regular_file(file, ignored)) refuse("is no regular file");
         if (!force) refuse("exists (--force overwrites it)");
         if (::access(file.c_str(), W_OK) != 0) refuse(std::strerror(errno));
     } else if (::access(folder.c_str(), W_OK | X_OK) != 0) {

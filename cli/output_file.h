@@ -5,7 +5,8 @@
 
 namespace headway::cli {
 
-/// Throws ConfigError, naming the option, when `file` cannot be written or exists and `force` is false. Asked before
+/// Throws ConfigError, naming the option, when `file` is no name, cannot be written, is no regular file, or exists and
+/// `force` is false. Asked before
 /// anything runs, so that a long run does not end without its output.
 void expect_writable(const std::string& option, const std::filesystem::path& file, bool force);
 

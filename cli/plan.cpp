@@ -104,7 +104,8 @@ int plan(const PlanArguments& arguments) {
     report.simulated = result.contended;
     report.complete = !result.interrupted;
     add_own(scenario, task, options, report);
-    if (!result.plans.empty() && result.plans.front().plan.same_layers_everywhere()) {
+    // Times were measured under the scenario's own plan: with another they would mean something else.
+    if (!result.plans.empty() && result.plans.front().plan.same_layers_everywhere() && !scenario.job.measured) {
         const policies::PlannedLayout& best = result.plans.front();
         report.run_best = options_for(scenario, policies::resolved_strategy(task, best.plan), best.point.micro_batch);
     }

@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "policies/planning/iteration_bound.h"
+#include "scenarios/costs/measured_scales.h"
 
 namespace headway::policies {
 
@@ -42,7 +43,7 @@ PointBounds::PointBounds(const PlanningTask& task) : task_(task) {
     const auto healthy = [](double factor) { return factor >= 1.0; };
     const auto none = [](Duration delay) { return delay == Duration(); };
     const scenarios::Conditions& now = task.conditions;
-    uniform_ = classes_.size() == 1 && classes_.front().pace == scenarios::GpuPace() &&
+    uniform_ = classes_.size() == 1 && classes_.front().pace == scenarios::GpuPace() && !task_.job.measured &&
                std::all_of(now.node_network.begin(), now.node_network.end(), healthy) &&
                std::all_of(now.rack_uplink.begin(), now.rack_uplink.end(), healthy) &&
                std::all_of(now.node_delay.begin(), now.node_delay.end(), none) &&
@@ -51,16 +52,18 @@ PointBounds::PointBounds(const PlanningTask& task) : task_(task) {
 
 void PointBounds::classify() {
     class_of_gpu_.assign(static_cast<std::size_t>(task_.cluster.gpus()), 0);
+    const std::vector<scenarios::GpuScale> scales = scenarios::measured_scales(task_.job, task_.cluster).healthy;
     for (const int gpu : usable_gpus(task_)) {
         const scenarios::Node& node = task_.cluster.node(task_.cluster.node_of(gpu));
         const auto kind = std::find_if(kinds_.begin(), kinds_.end(),
                                        [&](const scenarios::Node* known) { return known == &node || *known == node; });
-        GpuClass one{static_cast<std::size_t>(kind - kinds_.begin()), {}, 1};
+        GpuClass one{static_cast<std::size_t>(kind - kinds_.begin()), {}, {}, 1};
         if (kind == kinds_.end()) kinds_.push_back(&node);
         if (!task_.conditions.gpus.empty()) one.pace = task_.conditions.gpus[static_cast<std::size_t>(gpu)];
+        if (!scales.empty()) one.scale = scales[static_cast<std::size_t>(gpu)];
         // GPUs of one class mostly follow each other.
         const auto found = std::find_if(classes_.rbegin(), classes_.rend(), [&](const GpuClass& known) {
-            return known.kind == one.kind && known.pace == one.pace;
+            return known.kind == one.kind && known.pace == one.pace && known.scale == one.scale;
         });
         std::size_t& number = class_of_gpu_[static_cast<std::size_t>(gpu)];
         if (found == classes_.rend()) {
@@ -89,7 +92,8 @@ const PointBounds::Units& PointBounds::units(const LayoutPoint& point) {
     }
     for (const GpuClass& gpus : classes_) {
         const auto both = [&](const auto& costs) {
-            return paced_seconds(costs.forward, gpus.pace) + paced_seconds(costs.backward(), gpus.pace);
+            return paced_seconds(costs.forward, gpus.pace) * gpus.scale.forward +
+                   paced_seconds(costs.backward(), gpus.pace) * gpus.scale.backward;
         };
         const UnitCosts& kind = all.kinds[gpus.kind];
         all.classes.push_back({both(kind.layer), both(kind.embedding), both(kind.head)});

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "policies/planning/layout_space.h"
+#include "scenarios/costs/iteration_costs.h"
 #include "scenarios/costs/layer.h"
 
 namespace headway::policies {
@@ -34,6 +35,7 @@ class PointBounds {
     struct GpuClass {
         std::size_t kind = 0;  ///< of node
         scenarios::GpuPace pace;
+        scenarios::GpuScale scale;  ///< of measured jobs
         int gpus = 0;
     };
     struct UnitCosts {

@@ -48,7 +48,7 @@ TEST(Program, PrintsVersionAndHelpToStandardOutput) {
     EXPECT_EQ(help.exit_code, 0);
     EXPECT_THAT(help.out, HasSubstr("Exit codes"));
     EXPECT_THAT(help.err, IsEmpty());
-    for (const char* command : {"replay", "check", "list", "validate", "compare", "export"}) {
+    for (const char* command : {"replay", "check", "plan", "list", "validate", "compare", "export"}) {
         EXPECT_THAT(help.out, HasSubstr(command));
         const ProgramResult own = folder.headway(std::string(command) + " --help");
         EXPECT_EQ(own.exit_code, 0) << command;

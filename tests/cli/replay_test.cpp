@@ -1,6 +1,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cstdlib>
 #include <nlohmann/json.hpp>
 #include <sstream>
 
@@ -35,6 +36,20 @@ std::string comparable(const std::string& record) {
     }
     EXPECT_EQ(left_out, 1);
     return kept;
+}
+
+TEST(Replay, WritesRegularFilesOnly) {
+    const TestFolder folder;
+    folder.write("s.yaml", small_scenario());
+    ASSERT_EQ(std::system(("mkfifo '" + (folder.path() / "pipe").string() + "'").c_str()), 0);
+    for (const char* option : {"--out", "--trace"}) {
+        const ProgramResult pipe = folder.headway("replay s.yaml --force " + std::string(option) + " pipe");
+        EXPECT_EQ(pipe.exit_code, 2);
+        EXPECT_THAT(pipe.err, HasSubstr("pipe: is no regular file"));
+        const ProgramResult nameless = folder.headway("replay s.yaml " + std::string(option) + " ''");
+        EXPECT_EQ(nameless.exit_code, 2) << nameless.err;
+        EXPECT_THAT(nameless.err, HasSubstr(option));
+    }
 }
 
 TEST(Replay, PrintsOneJsonObjectWithThePromisedKeys) {
