@@ -107,7 +107,8 @@ std::string options_for(const scenarios::Scenario& scenario, const scenarios::St
     number(false, from.zero_bubble_memory, to.zero_bubble_memory, "strategy.zero_bubble_memory");
     word(open.recompute, from.recompute, to.recompute, "strategy.recompute");
     number(false, scenario.strategy.idle_gpus, strategy.idle_gpus, "strategy.idle_gpus");
-    number(open.micro_batch, scenario.job.micro_batch, micro_batch, "job.micro_batch");
+    // Left open, a micro-batch is found again, since everything else is then given.
+    if (!open.micro_batch) number(false, scenario.job.micro_batch, micro_batch, "job.micro_batch");
     list(scenario.strategy.layers_per_stage, strategy.layers_per_stage, "strategy.layers_per_stage", "even");
     list(scenario.strategy.micro_batches_per_replica, strategy.micro_batches_per_replica,
          "strategy.micro_batches_per_replica", "even");

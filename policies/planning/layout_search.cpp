@@ -5,6 +5,7 @@
 #include <map>
 #include <numeric>
 #include <queue>
+#include <set>
 #include <stdexcept>
 #include <tuple>
 #include <utility>
@@ -134,6 +135,7 @@ class BestFirst {
             if (steps_++ % kExpansionsBetweenQuestions == 0 && !go_on()) break;
             const Entry entry = queue_.top();
             queue_.pop();
+            if (listed_.count(entry.point) > 0) continue;  // a better plan of this layout is
             if (result_.contended >= options_.most_contended && entry.stage != Stage::kContended) continue;
             switch (entry.stage) {
                 case Stage::kPoint:
@@ -150,6 +152,7 @@ class BestFirst {
                     [[fallthrough]];
                 case Stage::kContended:
                     best.push_back(entry);
+                    listed_.insert(entry.point);
                     break;
             }
         }
@@ -243,6 +246,7 @@ class BestFirst {
     EvaluatorShelf shelf_;
     std::map<int, GpuGroups> groups_;
     std::priority_queue<Entry> queue_;
+    std::set<std::size_t> listed_;  // points
     std::int64_t steps_ = 0;
     SearchResult result_;
     std::optional<ClosestShortage> closest_;

@@ -50,7 +50,7 @@ struct ClosestShortage {
 };
 
 struct SearchResult {
-    std::vector<PlannedLayout> plans;        ///< best first; equal times in the order of the space
+    std::vector<PlannedLayout> plans;        ///< best first, one a layout; equal times in the order of the space
     std::int64_t legal = 0;                  ///< layouts in the space
     std::int64_t costed = 0;                 ///< plans whose costs were worked out
     std::int64_t evaluated = 0;              ///< plans whose longest path was

@@ -178,8 +178,9 @@ std::string plans_json(const PlanReport& report) {
 }
 
 std::string plans_text(const PlanReport& report) {
-    std::string text = report.scenario + ": best layouts of " + report.model + " on " + count_text(report.gpus) +
-                       (report.gpus == 1 ? " GPU, " : " GPUs, ") + report.state + "\n";
+    std::string text = report.scenario + ": best layouts " + (report.model.empty() ? "" : "of " + report.model + " ") +
+                       "on " + count_text(report.gpus) + (report.gpus == 1 ? " GPU, " : " GPUs, ") + report.state +
+                       "\n";
     text += "  " + count_text(static_cast<double>(report.layouts)) + " layouts searched, " +
             count_text(static_cast<double>(report.evaluated)) + " evaluated" +
             (report.simulated > 0 ? ", " + count_text(static_cast<double>(report.simulated)) + " simulated" : "") +

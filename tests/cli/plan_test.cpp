@@ -14,6 +14,7 @@ using nlohmann::json;
 using ::testing::AllOf;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
+using ::testing::Not;
 using ::testing::StartsWith;
 
 /// What the report tells to add to a command.
@@ -97,7 +98,45 @@ TEST(Plan, GivesASlowGpuLess) {
     EXPECT_GT(first(slow, "iteration_s"), first(healthy, "iteration_s"));
     // Half a GPU of sixteen is gone, not half of the job.
     EXPECT_LT(first(slow, "iteration_s"), 1.1 * first(healthy, "iteration_s"));
-    EXPECT_GT(slow["own"]["iteration_s"].get<double>(), 1.2 * healthy["own"]["iteration_s"].get<double>());
+    EXPECT_EQ(slow["plans"][0]["micro_batches_per_replica"][5], 10);  // of 16 on average
+}
+
+TEST(Plan, ChoosesOnlyWhatIsAuto) {
+    const TestFolder folder;
+    folder.write("s.yaml", small_scenario());
+    const std::string open = " --set strategy.pipeline=auto --set strategy.data=auto --set strategy.micro_batch=auto";
+    const json report = json::parse(folder.headway("plan s.yaml --json" + open).out);
+    EXPECT_TRUE(report["own"].is_null());
+    ASSERT_FALSE(report["plans"].empty());
+    for (const json& plan : report["plans"]) {
+        EXPECT_EQ(plan["tensor"], 2);
+        EXPECT_EQ(plan["schedule"], "1f1b");
+        EXPECT_EQ(plan["recompute"], "none");
+    }
+    const ProgramResult text = folder.headway("plan s.yaml" + open);
+    const std::string options = options_to_run_the_best(text.out);
+    const json run = json::parse(folder.headway("replay s.yaml --json --iterations 5" + open + " " + options).out);
+    const double best = report["plans"][0]["iteration_s"];
+    EXPECT_NEAR(run["iteration_s"]["mean"].get<double>(), best, 0.01 * best);
+}
+
+TEST(Plan, CheckAndReplayPutTheBestPlanInPlaceOfAuto) {
+    const TestFolder folder;
+    folder.write("s.yaml", small_scenario());
+    const std::string open =
+        " --set strategy.tensor=auto --set strategy.pipeline=auto --set strategy.data=auto --set "
+        "strategy.schedule=auto";
+    const json best = json::parse(folder.headway("plan s.yaml --json" + open).out)["plans"][0];
+    const ProgramResult check = folder.headway("check s.yaml" + open);
+    ASSERT_EQ(check.exit_code, 0) << check.err;
+    EXPECT_THAT(check.err, AllOf(StartsWith("headway: auto (tensor, pipeline, data, schedule) is "),
+                                 HasSubstr(best["layout"].get<std::string>())));
+    folder.write("resolved.yaml", check.out);
+    EXPECT_THAT(folder.headway("check resolved.yaml").err, IsEmpty());
+    const ProgramResult replay = folder.headway("replay s.yaml --json --out r.jsonl --iterations 5" + open);
+    ASSERT_EQ(replay.exit_code, 0) << replay.err;
+    EXPECT_EQ(folder.headway("replay resolved.yaml --json --iterations 5").out, replay.out);
+    EXPECT_THAT(folder.read("r.jsonl"), Not(HasSubstr(": auto")));
 }
 
 TEST(Plan, SaysWhatIsMissingWhenNothingFits) {
