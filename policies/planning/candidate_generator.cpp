@@ -120,6 +120,7 @@ class CandidateGenerator::Impl {
         if (!(facts_.initial_plan == plan))
             proposal.offer_restart(facts_.initial_plan,
                                    "restart at once under the initial plan, all of whose GPUs are there");
+        offer_layouts_after_loss(proposal);
         for (const Plan& wanted : further) proposal.offer_restart(wanted, "a plan that the policy asked for");
         return proposal.finish(kOfAKind);
     }

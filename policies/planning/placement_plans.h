@@ -18,4 +18,7 @@ void offer_other_sizes(Proposal& proposal, LayoutPredictor& layout);
 /// layouts by a bound on their iteration, each on the GPUs that suit it (uneven_plans.h).
 void offer_layouts(Proposal& proposal);
 
+/// After a loss: other degrees on the GPUs that are left, where that is faster than every restart offered before.
+void offer_layouts_after_loss(Proposal& proposal);
+
 }  // namespace headway::policies

@@ -31,6 +31,14 @@ Duration Proposal::fastest() const {
     return least;
 }
 
+std::optional<Duration> Proposal::fastest_restart() const {
+    std::optional<Duration> least;
+    for (const Candidate& candidate : candidates_)
+        if (candidate.kind == Candidate::Kind::kRestart && (!least || candidate.predicted.iteration < *least))
+            least = candidate.predicted.iteration;
+    return least;
+}
+
 double Proposal::gain_over_fastest(double further) const {
     return 1.0 - (1.0 - further) * (fastest() / candidates_.front().predicted.iteration);
 }

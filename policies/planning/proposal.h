@@ -1,6 +1,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -32,8 +33,10 @@ class Proposal {
     /// A restart after the loss, from the last checkpoint.
     bool offer_restart(const scenarios::Plan& plan, std::string why);
 
-    /// Of all candidates so far but restarts.
+    /// Of all candidates so far.
     scenarios::Duration fastest() const;
+    /// Of the restarts so far.
+    std::optional<scenarios::Duration> fastest_restart() const;
     /// `gain` over the first candidate that is `further` faster than the fastest so far: for changes that cost more.
     double gain_over_fastest(double further) const;
 

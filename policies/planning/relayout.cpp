@@ -1,4 +1,6 @@
 #include <algorithm>
+#include <cstdint>
+#include <limits>
 #include <optional>
 #include <string>
 #include <utility>
@@ -41,11 +43,10 @@ std::string why_other_layout(const Plan& from, const Plan& to) {
            " GPUs suits their speeds better";
 }
 
-}  // namespace
-
-void offer_layouts(Proposal& proposal) {
+/// Plans of other layouts whose bounds promise an iteration below `limit` (before correction), the most promising
+/// first: at most `wanted`, each on the GPUs that suit it.
+std::vector<Plan> promising_plans(Proposal& proposal, Duration limit, std::size_t wanted) {
     const ClusterFacts& facts = proposal.facts();
-    if (!facts.adapt.placement && !facts.adapt.degrees) return;
     const Plan plan = proposal.plan();
     PlanningTask task{facts.job, facts.cluster, {}, proposal.conditions(), proposal.unavailable(), false};
     task.layers_apart = facts.adapt.layers && facts.adapt.layers_apart;
@@ -62,8 +63,6 @@ void offer_layouts(Proposal& proposal) {
 
     PointBounds bounds(task);
     std::vector<std::pair<Duration, LayoutPoint>> points;
-    // What the correction says of the plan at hand is taken to hold for others too.
-    const Duration limit = proposal.fastest().scaled((1.0 - kFasterLayout) / proposal.correction());
     for (const LayoutPoint& point : layout_points(task, false)) {
         if (bounds.uniform() && point.layout == plan.layout) continue;
         if (!facts.adapt.drop && point.layout.world_size() != plan.layout.world_size()) continue;
@@ -71,21 +70,50 @@ void offer_layouts(Proposal& proposal) {
         if (bound < limit) points.emplace_back(bound.scaled(with_bubble(facts.job, point.layout)), point);
     }
     std::stable_sort(points.begin(), points.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
-    const std::size_t wanted = facts.cluster.gpus() >= kManyGpus ? 1 : kLayoutsTried;
-    std::size_t found = 0, looked_at = 0;
+    std::vector<Plan> found;
+    std::size_t looked_at = 0;
     const std::vector<int> usable = usable_gpus(task);
     const std::vector<scenarios::Bytes> memory_of_gpu = scenarios::memory_of_gpus(facts.cluster);
     UnevenPlans uneven(task, bounds);
     for (const auto& [promise, point] : points) {
-        if (found == wanted || ++looked_at > kLayoutsLookedAt) break;
+        if (found.size() == wanted || ++looked_at > kLayoutsLookedAt) break;
         const GpuGroups groups(facts.cluster, usable, point.layout.tensor);
         PlanMemory memory(facts.job, point.layout, memory_of_gpu);
-        for (const Plan& other : uneven.of(point, groups, memory, 1)) {
-            if (!proposal.legal(other)) continue;
-            ++found;
-            proposal.offer(kind_of_change(plan, other), other, why_other_layout(plan, other),
-                           proposal.gain_over_fastest(kFasterLayout));
-        }
+        for (Plan& other : uneven.of(point, groups, memory, 1))
+            if (proposal.legal(other)) found.push_back(std::move(other));
+    }
+    return found;
+}
+
+}  // namespace
+
+void offer_layouts(Proposal& proposal) {
+    const ClusterFacts& facts = proposal.facts();
+    if (!facts.adapt.placement && !facts.adapt.degrees) return;
+    const Plan plan = proposal.plan();
+    // What the correction says of the plan at hand is taken to hold for others too.
+    const Duration limit = proposal.fastest().scaled((1.0 - kFasterLayout) / proposal.correction());
+    const std::size_t wanted = facts.cluster.gpus() >= kManyGpus ? 1 : kLayoutsTried;
+    for (const Plan& other : promising_plans(proposal, limit, wanted))
+        proposal.offer(kind_of_change(plan, other), other, why_other_layout(plan, other),
+                       proposal.gain_over_fastest(kFasterLayout));
+}
+
+void offer_layouts_after_loss(Proposal& proposal) {
+    const ClusterFacts& facts = proposal.facts();
+    if (!facts.adapt.degrees || !facts.adapt.drop) return;
+    const std::optional<Duration> fastest = proposal.fastest_restart();
+    const Duration limit = fastest ? fastest->scaled((1.0 - kFasterLayout) / proposal.correction())
+                                   : Duration::nanoseconds(std::numeric_limits<std::int64_t>::max());
+    const std::size_t wanted = facts.cluster.gpus() >= kManyGpus ? 1 : kLayoutsTried;
+    for (const Plan& other : promising_plans(proposal, limit, wanted)) {
+        const std::string on = std::to_string(other.layout.world_size()) + " GPUs that are left: t" +
+                               std::to_string(other.layout.tensor) + " p" + std::to_string(other.layout.pipeline) +
+                               " d" + std::to_string(other.layout.data);
+        if (proposal.fastest_restart() && proposal.iteration(other).scaled(proposal.correction()) >
+                                              proposal.fastest_restart()->scaled(1.0 - kFasterLayout))
+            continue;
+        proposal.offer_restart(other, "restart at once on the " + on);
     }
 }
 
