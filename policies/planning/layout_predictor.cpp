@@ -31,7 +31,14 @@ LayoutPredictor::LayoutPredictor(const scenarios::Job& job, const scenarios::Clu
 void LayoutPredictor::set(const Conditions& conditions) {
     if (conditions_ && *conditions_ == conditions) return;
     conditions_ = conditions;
-    paces_ = timer_.paces(conditions);
+    // Delays of hops belong to one number of stages: of other pipelines they say nothing.
+    if (conditions.hop_delay.size() == static_cast<std::size_t>(layout().pipeline - 1)) {
+        paces_ = timer_.paces(conditions);
+    } else {
+        scenarios::Conditions without = conditions;
+        without.hop_delay.clear();
+        paces_ = timer_.paces(without);
+    }
     classify();
 }
 

@@ -30,7 +30,8 @@ class LayoutPredictor {
     const scenarios::Layout& layout() const { return costs_.layout(); }
     const std::vector<int>& gpu_of_rank() const { return costs_.gpu_of_rank(); }
 
-    /// What follows is under these conditions. O(ranks) where they are others than before.
+    /// What follows is under these conditions; delays of hops count where they are as many as the layout's. O(ranks)
+    /// where they are others than before.
     void set(const scenarios::Conditions& conditions);
 
     scenarios::Duration iteration(const scenarios::Plan& plan);
