@@ -116,9 +116,10 @@ std::string decisions_text(const RunSummary& summary) {
     if (summary.switch_ns > 0) text += ", which stood still for " + duration_text(summary.switch_ns);
     text += "\n";
     if (summary.decisions > 0 && summary.decisions_without_choice == summary.decisions) {
-        text += "  nothing but keeping the plan was legal\n";
+        text += "  nothing else was legal, or worth offering, at any of them\n";
     } else if (summary.decisions_without_choice > 0) {
-        text += "  at " + count(summary.decisions_without_choice) + " of them nothing else was legal\n";
+        text +=
+            "  at " + count(summary.decisions_without_choice) + " of them nothing else was legal, or worth offering\n";
     }
     if (summary.handed_over > 0) {
         text +=

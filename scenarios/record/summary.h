@@ -79,7 +79,7 @@ struct RunSummary {
     std::vector<SlowGpu> slowest;               ///< at most 10, slowest first, only those below nominal
     std::int64_t decisions = 0;
     std::int64_t switches = 0;
-    std::int64_t decisions_without_choice = 0;  ///< nothing but the first candidate was legal
+    std::int64_t decisions_without_choice = 0;  ///< nothing but the first candidate was offered
     std::int64_t handed_over = 0;               ///< decisions of the rule, for want of training
     std::int64_t rolled_back = 0;               ///< switches taken back since they missed their prediction
     std::string shadow;                         ///< policy that was asked and did not act; empty: none

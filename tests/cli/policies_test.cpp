@@ -63,7 +63,7 @@ TEST(ReplayPolicies, SayWhenNothingElseWasLegal) {
     EXPECT_EQ(report["switches"], 0);
     EXPECT_EQ(report["decisions_without_choice"], report["decisions"]);
     EXPECT_THAT(folder.headway("replay s.yaml --policy greedy").out,
-                HasSubstr("nothing but keeping the plan was legal"));
+                HasSubstr("nothing else was legal, or worth offering, at any of them"));
 }
 
 TEST(ReplayPolicies, AskAShadowWithoutLettingItAct) {
