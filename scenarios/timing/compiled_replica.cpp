@@ -76,18 +76,18 @@ std::uint32_t CompiledReplica::duration_index(const Task& task) const {
 
 void CompiledReplica::lower(const ReplicaGraph& replica, bool delays) {
     // Value 0 is the start of the iteration; an operation's value has the operation's number plus one. A task without a
-    // duration is only a list of values that its successors wait for, unless it has more than one and several
-    // successors.
+    // duration that waits for a single value is no operation: its value is that one.
     const TaskGraph& graph = replica.graph;
-    std::vector<std::vector<std::uint32_t>> values(static_cast<std::size_t>(graph.size()));
+    std::vector<std::uint32_t> values(static_cast<std::size_t>(graph.size()));
     struct Wide {
         std::uint32_t a, b, duration;
         std::int32_t micro_batch;
     };
     std::vector<Wide> wide;
-    const auto emit = [&](std::vector<std::uint32_t> inputs, std::uint32_t duration, std::int32_t micro_batch) {
-        std::sort(inputs.begin(), inputs.end());
-        inputs.erase(std::unique(inputs.begin(), inputs.end()), inputs.end());
+    wide.reserve(values.size() + values.size() / 4);
+    std::vector<std::uint32_t> inputs;
+    // Takes sorted inputs, none twice.
+    const auto emit = [&](std::uint32_t duration, std::int32_t micro_batch) {
         if (inputs.size() > 1 && inputs.front() == 0) inputs.erase(inputs.begin());
         if (inputs.empty()) inputs.push_back(0);
         while (inputs.size() > 2) {  // the earliest ones first: the last is most likely the one to wait for
@@ -100,28 +100,27 @@ void CompiledReplica::lower(const ReplicaGraph& replica, bool delays) {
     };
     for (std::int32_t i = 0; i < graph.size(); ++i) {
         const Task& task = graph.task(i);
-        std::vector<std::uint32_t> inputs;
-        for (const std::int32_t p : graph.predecessors(i)) {
-            const auto& of = values[static_cast<std::size_t>(p)];
-            inputs.insert(inputs.end(), of.begin(), of.end());
+        inputs.clear();
+        for (const std::int32_t p : graph.predecessors(i)) inputs.push_back(values[static_cast<std::size_t>(p)]);
+        if (inputs.size() > 1) {
+            std::sort(inputs.begin(), inputs.end());
+            inputs.erase(std::unique(inputs.begin(), inputs.end()), inputs.end());
         }
-        std::sort(inputs.begin(), inputs.end());
-        inputs.erase(std::unique(inputs.begin(), inputs.end()), inputs.end());
         const bool delay = task.kind == TaskKind::kActivationDelay || task.kind == TaskKind::kGradientDelay;
-        auto& mine = values[static_cast<std::size_t>(i)];
-        if (task.kind == TaskKind::kJoin || (delay && !delays)) {
-            mine = inputs.size() > 1 ? std::vector<std::uint32_t>{emit(inputs, 0, -1)} : inputs;
-        } else {
-            mine = {emit(inputs, duration_index(task), is_compute(task.kind) ? task.micro_batch : -1)};
-        }
-        if (mine.empty()) mine = {0};
+        std::uint32_t& value = values[static_cast<std::size_t>(i)];
+        if (task.kind != TaskKind::kJoin && !(delay && !delays))
+            value = emit(duration_index(task), is_compute(task.kind) ? task.micro_batch : -1);
+        else if (inputs.size() > 1)
+            value = emit(0, -1);
+        else
+            value = inputs.empty() ? 0 : inputs.front();
     }
 
     SlotAllocator slots(wide.size() + 1);
     slots.set_start(0);
     const auto pin = [&](const std::vector<std::int32_t>& tasks) {
         for (const std::int32_t t : tasks)
-            if (t >= 0) slots.pin(values[static_cast<std::size_t>(t)].front());
+            if (t >= 0) slots.pin(values[static_cast<std::size_t>(t)]);
     };
     for (std::uint32_t i = 0; i < wide.size(); ++i) {
         slots.use(wide[i].a, i + 1);
@@ -130,6 +129,8 @@ void CompiledReplica::lower(const ReplicaGraph& replica, bool delays) {
     pin(replica.last_of_stage);
     pin(replica.gradient_of_chunk);
     pin(replica.buckets_of_chunk);
+    operations_.reserve(wide.size());
+    micro_batch_of_.reserve(wide.size());
     for (std::uint32_t i = 0; i < wide.size(); ++i) {
         Operation operation{slots.slot(wide[i].a), slots.slot(wide[i].b), 0, wide[i].duration};
         slots.release(wide[i].a, i + 1);
@@ -142,8 +143,7 @@ void CompiledReplica::lower(const ReplicaGraph& replica, bool delays) {
     slots_ = slots.slots();
     const auto slots_of = [&](const std::vector<std::int32_t>& tasks) {
         std::vector<std::uint32_t> out;
-        for (const std::int32_t t : tasks)
-            out.push_back(t < 0 ? 0 : slots.slot(values[static_cast<std::size_t>(t)].front()));
+        for (const std::int32_t t : tasks) out.push_back(t < 0 ? 0 : slots.slot(values[static_cast<std::size_t>(t)]));
         return out;
     };
     stage_slot_ = slots_of(replica.last_of_stage);

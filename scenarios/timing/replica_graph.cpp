@@ -104,7 +104,8 @@ class ReplicaGraphBuilder {
     }
 
     std::int32_t add(TaskKind kind, int stage, int chunk, int micro_batch, std::initializer_list<std::int32_t> after) {
-        std::vector<std::int32_t> predecessors;
+        std::vector<std::int32_t>& predecessors = predecessors_;
+        predecessors.clear();
         for (const std::int32_t p : after)
             if (p != kNoTask && std::find(predecessors.begin(), predecessors.end(), p) == predecessors.end())
                 predecessors.push_back(p);
@@ -126,7 +127,7 @@ class ReplicaGraphBuilder {
     std::int32_t joined_tail(int stage) {
         std::vector<std::int32_t>& tail = tails_[index(stage)];
         if (tail.empty()) return kNoTask;
-        if (tail.size() > 1) tail = {add_join(stage, tail)};
+        if (tail.size() > 1) tail.assign(1, add_join(stage, tail));
         return tail.front();
     }
 
@@ -166,7 +167,7 @@ class ReplicaGraphBuilder {
             done = add_join(stage, both);
             gather_[place] = kNoTask;
         }
-        tail = {done};
+        tail.assign(1, done);
         return true;
     }
 
@@ -215,12 +216,12 @@ class ReplicaGraphBuilder {
             for (std::size_t i = at; i < end; ++i) post(route_of(stage, program[i]), start);
             posted_[index(stage)] = end;
         }
-        std::vector<std::int32_t> through;  // each already waits for what the stream waited for
+        through_.clear();  // each already waits for what the stream waited for
         for (std::size_t i = at; i < end; ++i) {
-            through.push_back(message(route_of(stage, program[i])).task);
-            if (through.back() == kNoTask) return false;
+            through_.push_back(message(route_of(stage, program[i])).task);
+            if (through_.back() == kNoTask) return false;
         }
-        tails_[index(stage)] = std::move(through);
+        tails_[index(stage)].assign(through_.begin(), through_.end());
         at = end;
         return true;
     }
@@ -228,13 +229,13 @@ class ReplicaGraphBuilder {
     /// The moment from which a batch can run: the stream is free and the longest delay of the batch's sends has passed.
     std::int32_t batch_start(int stage, std::span<const Instruction> batch) {
         const std::int32_t free = joined_tail(stage);
-        std::vector<std::int32_t> delays;
+        delays_.clear();
         for (const Instruction& instruction : batch) {
             const Route route = route_of(stage, instruction);
-            if (route.sends) delays.push_back(add_delay(route, {free}));
+            if (route.sends) delays_.push_back(add_delay(route, {free}));
         }
-        if (delays.empty()) return free;
-        return delays.size() == 1 ? delays.front() : add_join(stage, delays);
+        if (delays_.empty()) return free;
+        return delays_.size() == 1 ? delays_.front() : add_join(stage, delays_);
     }
 
     /// kPosted. False while the message before this one on the same link has not found its other end.
@@ -248,7 +249,7 @@ class ReplicaGraphBuilder {
         std::int32_t launched = joined_tail(stage);
         if (route.sends) {
             launched = add_delay(route, {launched});
-            tail = {launched};
+            tail.assign(1, launched);
         }
         post(route, launched);
         on_link = &message(route);
@@ -274,8 +275,9 @@ class ReplicaGraphBuilder {
     std::vector<int> gradients_left_;               // [cell] backwards still to come
     std::vector<std::int32_t> lanes_;               // [stage][gradient] last message sent (kOverlapped)
     std::vector<Message*> on_link_;  // [stage][next] last message on the link, as this end sees it (kPosted)
-    std::vector<std::int32_t> gather_first_, gather_;  // [cell] until the first forward has used them
-    std::vector<Message> messages_;                    // [gradient][cell][micro-batch], by sender
+    std::vector<std::int32_t> gather_first_, gather_;            // [cell] until the first forward has used them
+    std::vector<Message> messages_;                              // [gradient][cell][micro-batch], by sender
+    std::vector<std::int32_t> predecessors_, through_, delays_;  // scratch
     ReplicaGraph out_;
 };
 

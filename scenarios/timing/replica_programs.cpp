@@ -4,7 +4,8 @@ namespace headway::scenarios {
 
 namespace {
 
-constexpr int kGridParts = 16;  ///< a step of the grid is at most this part of the count
+constexpr int kGridParts = 4;  ///< a step of the grid is at most this part of the count
+constexpr int kExactBelow = 32;
 
 }  // namespace
 
@@ -16,7 +17,7 @@ CompiledReplica& ReplicaPrograms::program(int micro_batches, bool delays) {
 }
 
 std::pair<int, int> ReplicaPrograms::around(int micro_batches) const {
-    if (counts_ == Counts::kExact) return {micro_batches, micro_batches};
+    if (counts_ == Counts::kExact || micro_batches < kExactBelow) return {micro_batches, micro_batches};
     // Interleaving takes multiples of the stages only.
     int step = layout_.schedule == Schedule::kInterleaved ? layout_.pipeline : 1;
     const bool refused = micro_batches % step != 0;

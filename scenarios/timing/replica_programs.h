@@ -14,7 +14,7 @@ class ReplicaPrograms {
   public:
     enum class Counts {
         kExact,  ///< a program for every count of micro-batches
-        kGrid,   ///< counts from 32 on only on a grid of at most a sixteenth; what lies between is interpolated
+        kGrid,   ///< counts from 32 on only on a grid of at most a quarter; what lies between is interpolated
     };
     explicit ReplicaPrograms(const Layout& layout, Counts counts = Counts::kExact) : layout_(layout), counts_(counts) {}
 
