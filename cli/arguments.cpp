@@ -6,6 +6,7 @@
 
 #include "cli/exit_codes.h"
 #include "scenarios/language/nearest_name.h"
+#include "scenarios/language/value_text.h"
 
 namespace headway::cli {
 
@@ -131,6 +132,16 @@ scenarios::Override override_from(const std::string& text) {
 /// The parser alone would wrap a negative number around.
 std::string not_negative_number(const std::string& text) {
     return text.rfind('-', 0) == 0 ? text + " is not allowed (0 or more)" : std::string();
+}
+
+/// CLI::Range lets "nan" through.
+auto number_from(double least, double most) {
+    return [least, most](const std::string& text) {
+        double value = 0.0;
+        if (CLI::detail::lexical_cast(text, value) && value >= least && value <= most) return std::string();
+        return text + " is not a number from " + scenarios::format_value(least) + " to " +
+               scenarios::format_value(most);
+    };
 }
 
 void add_catalogue(CLI::App& app, CatalogueArguments& arguments) {
@@ -265,7 +276,7 @@ Command parse_arguments(int argc, const char* const* argv, const std::string& ve
         ->capture_default_str();
     train_command->add_option("--minutes", train.minutes, "Begin no update after so many minutes")
         ->type_name("M")
-        ->check(CLI::Range(0.0, 1e6));
+        ->check(number_from(0.0, 1e6));
     train_command->add_option("--groups", train.groups, "Scenarios an update")
         ->type_name("N")
         ->check(CLI::Range(1, 100'000))
@@ -295,7 +306,7 @@ Command parse_arguments(int argc, const char* const* argv, const std::string& ve
     train_command
         ->add_option("--timeout", train.timeout_minutes, "Minutes until a process that is not heard of is lost")
         ->type_name("M")
-        ->check(CLI::Range(0.01, 1e4))
+        ->check(number_from(0.01, 1e4))
         ->capture_default_str();
     train_command->add_flag("--resume", train.resume, "Go on from OUT.checkpoint");
     train_command->add_flag("--force", train.force, "Overwrite files that exist");

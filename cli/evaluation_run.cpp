@@ -60,10 +60,10 @@ EvaluationFigures run_evaluation(const EvaluationCase& one, const std::string& p
     episode.decision_interval = scenario.decision_interval;
     episode.max_iterations = scenario.run.time ? 0 : scenario.run.iterations;
     episode.seed = scenario.seed;
-    const std::unique_ptr<policies::Policy> judged =
-        policies::make_guarded_policy(policy, {what_if_worlds(scenario), episode}, {});
     sim::SimulationOptions options;
     options.heat_together = true;
+    const std::unique_ptr<policies::Policy> judged =
+        policies::make_guarded_policy(policy, {what_if_worlds(scenario, options.heat_together), episode}, {});
     if (longest_path) options.path = sim::Path::kLongestPath;
     sim::SimulatedCluster cluster(scenario, nullptr, options);
     catch_interrupts();

@@ -4,6 +4,8 @@
 
 #include <cerrno>
 #include <cstring>
+#include <fstream>
+#include <string_view>
 #include <system_error>
 
 #include "scenarios/language/config_error.h"
@@ -29,6 +31,15 @@ void expect_writable(const std::string& option, const fs::path& file, bool force
     } else if (::access(folder.c_str(), W_OK | X_OK) != 0) {
         refuse("folder " + folder.string() + ": " + std::strerror(errno));
     }
+}
+
+void expect_record_or_nothing(const std::string& option, const fs::path& file) {
+    constexpr std::string_view kStart = "{\"record\":";
+    std::string start(kStart.size(), ' ');
+    std::ifstream stream(file, std::ios::binary);
+    if (!stream || stream.peek() == std::ifstream::traits_type::eof()) return;
+    if (stream.read(start.data(), static_cast<std::streamsize>(start.size())) && start == kStart) return;
+    throw scenarios::ConfigError(option + " " + file.string() + ": exists and is no run record (remove it first)");
 }
 
 void expect_readable(const fs::path& file, const std::string& what) {

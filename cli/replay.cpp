@@ -1,8 +1,6 @@
 #include <algorithm>
 #include <filesystem>
-#include <fstream>
 #include <memory>
-#include <string_view>
 
 #include "cli/catalogue_choice.h"
 #include "cli/commands.h"
@@ -75,16 +73,6 @@ std::optional<PreparedRun> prepare(const ReplayArguments& arguments, const scena
     return prepared;
 }
 
-/// --force replaces an older record, and nothing else.
-void expect_record_or_nothing(const std::filesystem::path& file) {
-    constexpr std::string_view kStart = "{\"record\":";
-    std::string start(kStart.size(), ' ');
-    std::ifstream stream(file, std::ios::binary);
-    if (!stream || stream.peek() == std::ifstream::traits_type::eof()) return;
-    if (stream.read(start.data(), static_cast<std::streamsize>(start.size())) && start == kStart) return;
-    throw scenarios::ConfigError("--out " + file.string() + ": exists and is no run record (remove it first)");
-}
-
 int replay_once(const ReplayArguments& arguments, const PreparedRun& prepared, const std::string& version) {
     scenarios::SummarySink summary;
     scenarios::ProgressBar progress;
@@ -144,7 +132,7 @@ int replay(const ReplayArguments& arguments, const std::string& version) {
     if (!prepared) return kInterrupted;
     if (arguments.out) {
         expect_writable("--out", *arguments.out, arguments.force);
-        expect_record_or_nothing(*arguments.out);
+        expect_record_or_nothing("--out", *arguments.out);
     }
     if (arguments.trace) {
         expect_writable("--trace", *arguments.trace, arguments.force);

@@ -32,14 +32,14 @@ class RecordedDecisions final : public policies::EpisodeSink {
 
 }  // namespace
 
-policies::WorldFactory what_if_worlds(const scenarios::Scenario& scenario) {
-    // One world is made when the first is asked for; what it learns about plans serves all the others. Heat is not taken
-    // together: what a policy sees beforehand is then what it will see.
+policies::WorldFactory what_if_worlds(const scenarios::Scenario& scenario, bool heat_together) {
+    // One world is made when the first is asked for; what it learns about plans serves all the others.
     auto first = std::make_shared<std::unique_ptr<sim::SimulatedCluster>>();
-    return [scenario, first]() -> std::unique_ptr<policies::TrainingCluster> {
+    return [scenario, first, heat_together]() -> std::unique_ptr<policies::TrainingCluster> {
         if (!*first) {
             sim::SimulationOptions options;
             options.path = sim::Path::kLongestPath;
+            options.heat_together = heat_together;
             *first = std::make_unique<sim::SimulatedCluster>(scenario, nullptr, options);
         }
         return (*first)->another();
@@ -53,7 +53,7 @@ bool run_simulation(const scenarios::Scenario& scenario, const scenarios::Plan& 
     episode.decision_interval = scenario.decision_interval;
     episode.max_iterations = scenario.run.time ? 0 : scenario.run.iterations;
     episode.seed = scenario.seed;
-    const policies::PolicyResources resources{what_if_worlds(scenario), episode};
+    const policies::PolicyResources resources{what_if_worlds(scenario, false), episode};
     std::unique_ptr<policies::Policy> policy =
         policies::make_guarded_policy(scenario.policy, resources, oversight.guards);
     const policies::ShadowedPolicy* shadowed = nullptr;

@@ -12,8 +12,9 @@
 namespace headway::cli {
 
 /// Worlds in which nothing done counts, for policies that look ahead. They take the longest path, so that several may
-/// live in a process beside the run itself.
-policies::WorldFactory what_if_worlds(const scenarios::Scenario& scenario);
+/// live in a process beside the run itself, and heat as it does (`heat_together`, sim/simulated_cluster.h): what a
+/// policy sees beforehand is then what it will see.
+policies::WorldFactory what_if_worlds(const scenarios::Scenario& scenario, bool heat_together);
 
 /// Who watches over the policy of a run.
 struct Oversight {

@@ -1,5 +1,6 @@
 #include <unistd.h>
 
+#include <algorithm>
 #include <chrono>
 #include <cstdio>
 #include <filesystem>
@@ -40,8 +41,10 @@ struct TrainingFiles {
     std::optional<fs::path> record;
 };
 
+constexpr const char* kCheckpoint = "the checkpoint of a training";
+
 std::string whole_text(const fs::path& file) {
-    expect_readable(file, "the checkpoint of a training");
+    expect_readable(file, kCheckpoint);
     std::ifstream stream(file, std::ios::binary);
     return {std::istreambuf_iterator<char>(stream), {}};
 }
@@ -151,7 +154,9 @@ class TrainingRun {
 
     Training begin(const scenarios::ScenarioSet& set) {
         const TrainingSettings settings = settings_of(arguments_, seed_);
-        if (!arguments_.resume) return Training(set, settings, reduction_);
+        // Of several seeds, those after the one that was interrupted had not begun.
+        const bool begun = arguments_.seeds == 1 || fs::exists(files_.checkpoint);
+        if (!arguments_.resume || !begun) return Training(set, settings, reduction_);
         return Training::resume(set, settings, reduction_, whole_text(files_.checkpoint), files_.checkpoint.string());
     }
 
@@ -177,11 +182,7 @@ class TrainingRun {
         const bool done = training_.prepared() && training_.finished();
         if (writes()) {
             if (record_) record_->end(done);
-            std::error_code ignored;
-            if (done) {
-                policies::write_policy(files_.out, training_.best_policy());
-                fs::remove(files_.checkpoint, ignored);
-            }
+            if (done) policies::write_policy(files_.out, training_.best_policy());
         }
         scenarios::TrainedSeed result;
         result.seed = seed_;
@@ -218,8 +219,26 @@ TrainingFiles files_of(const TrainArguments& arguments, std::uint64_t seed) {
 void check_before_anything_runs(const TrainArguments& arguments) {
     if (arguments.out.extension() != ".policy")
         throw scenarios::ConfigError("--out " + arguments.out.string() + ": policies are called FILE.policy");
-    expect_writable("--out", arguments.out, arguments.force || arguments.resume);
-    if (arguments.record) expect_writable("--record", *arguments.record, arguments.force || arguments.resume);
+    const bool replaces = arguments.force || arguments.resume;
+    expect_writable("--out", arguments.out, replaces);
+    bool begun = false;
+    for (int i = 0; i < arguments.seeds; ++i) {
+        const TrainingFiles files = files_of(arguments, arguments.seed + static_cast<std::uint64_t>(i));
+        expect_writable("--out", files.out, replaces);
+        if (!fs::exists(files.checkpoint)) continue;
+        begun = true;
+        if (!replaces)
+            throw scenarios::ConfigError("--out " + arguments.out.string() + ": " + files.checkpoint.string() +
+                                         " is there, of a training that was not finished (--resume goes on with it, " +
+                                         "--force begins anew)");
+    }
+    if (arguments.resume && !begun) expect_readable(files_of(arguments, arguments.seed).checkpoint, kCheckpoint);
+    if (arguments.record) {
+        expect_writable("--record", *arguments.record, replaces);
+        expect_record_or_nothing("--record", *arguments.record);
+        if (fs::absolute(*arguments.record) == fs::absolute(arguments.out))
+            throw scenarios::ConfigError("--record " + arguments.record->string() + ": is the file of --out too");
+    }
     if (arguments.teacher == "none") return;
     try {
         policies::check_policy(arguments.teacher);
@@ -270,7 +289,15 @@ int train(const TrainArguments& arguments, const std::string& version) {
         TrainingRun run(arguments, set, files_of(arguments, seed), seed, reduction);
         report.seeds.push_back(run.run(latest, version));
         if (report.seeds.back().score > report.seeds[best].score) best = report.seeds.size() - 1;
-        if (ends_anywhere(reduction, interrupted())) break;
+        if (ends_anywhere(reduction, interrupted() || Clock::now() >= latest)) break;
+    }
+    const bool all_done = report.seeds.size() == static_cast<std::size_t>(arguments.seeds) &&
+                          std::all_of(report.seeds.begin(), report.seeds.end(),
+                                      [](const scenarios::TrainedSeed& seed) { return seed.complete; });
+    if (all_done && reduction.rank() == 0) {
+        std::error_code ignored;
+        for (const scenarios::TrainedSeed& seed : report.seeds)
+            fs::remove(files_of(arguments, seed.seed).checkpoint, ignored);
     }
     const scenarios::TrainedSeed& kept = report.seeds[best];
     if (!kept.policy.empty() && reduction.rank() == 0) {

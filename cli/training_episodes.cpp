@@ -44,7 +44,7 @@ class TrainingWorld {
     const policies::EpisodeOptions& episode() const { return episode_; }
 
     std::unique_ptr<policies::Policy> policy(const std::string& name) const {
-        return policies::make_policy(name, {what_if_worlds(scenario_), episode_});
+        return policies::make_policy(name, {what_if_worlds(scenario_, false), episode_});
     }
 
     ValidationFigures run(policies::Policy& policy) {

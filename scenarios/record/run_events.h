@@ -143,7 +143,7 @@ struct LinkLoadEvent {
 /// Sum over one GPU's run, for the list of the slowest.
 struct GpuSummary {
     int gpu = 0;
-    double mean_speed = 1.0;  ///< compute speed over nominal, time-weighted
+    double mean_speed = 1.0;  ///< compute speed over nominal, time-weighted, while the plan had it
     double min_speed = 1.0;
     double max_temperature_c = 0.0;
     bool operator==(const GpuSummary&) const = default;

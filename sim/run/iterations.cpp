@@ -197,11 +197,11 @@ void Trajectory::completed(const IterationTimes& times, const std::vector<double
     if (completed_ > furthest_) vain_recoveries_ = 0;
     furthest_ = std::max(furthest_, completed_);
     const double seconds = times.duration.s() * iterations;
-    seconds_ += seconds;
     for (const int gpu : current_->plan.gpu_of_rank) {
         const auto g = at_index(gpu);
         scenarios::GpuSummary& summary = summaries_[g];
         speed_time_[g] += speed[g] * seconds;
+        seconds_[g] += seconds;
         summary.min_speed = std::min(summary.min_speed, speed[g]);
         summary.max_temperature_c =
             std::max(summary.max_temperature_c, fleet_.temperature_c(gpu, environment_.surroundings[g]));

@@ -47,7 +47,7 @@ void Trajectory::start(std::uint64_t seed) {
     broken_off_ = lost_at_ = Duration();
     lingering_.clear();
     speed_time_.assign(busy_.size(), 0.0);
-    seconds_ = 0.0;
+    seconds_.assign(busy_.size(), 0.0);
     summaries_.assign(busy_.size(), {});
     for (std::size_t gpu = 0; gpu < summaries_.size(); ++gpu) {
         summaries_[gpu].gpu = static_cast<int>(gpu);
@@ -123,7 +123,7 @@ policies::Measurements Trajectory::measured(const MeasurementAverage& average) {
 std::vector<scenarios::GpuSummary> Trajectory::gpu_summaries() const {
     std::vector<scenarios::GpuSummary> result = summaries_;
     for (std::size_t gpu = 0; gpu < result.size(); ++gpu)
-        result[gpu].mean_speed = seconds_ > 0.0 && speed_time_[gpu] > 0.0 ? speed_time_[gpu] / seconds_ : 1.0;
+        result[gpu].mean_speed = seconds_[gpu] > 0.0 ? speed_time_[gpu] / seconds_[gpu] : 1.0;
     return result;
 }
 

@@ -135,7 +135,7 @@ class Trajectory {
     Duration lost_at_;
     std::set<int> lingering_;         ///< thermal causes whose GPUs have not recovered
     std::vector<double> speed_time_;  ///< [GPUs] sum of speed x seconds
-    double seconds_ = 0.0;
+    std::vector<double> seconds_;     ///< [GPUs] in iterations that the plan had the GPU in
     std::vector<scenarios::GpuSummary> summaries_;
 };
 

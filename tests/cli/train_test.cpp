@@ -156,6 +156,39 @@ TEST(Train, SaysWhatItCannotGoOnWith) {
     EXPECT_THAT(error_of(train("my.policy")), HasSubstr("exists (--force overwrites it)"));
 }
 
+TEST(Train, GoesOnWithTheSeedThatWasInterrupted) {
+    const TestFolder folder;
+    folder.write("tiny.yaml", kTinyCurriculum);
+    const Asked asked{.updates = 40};
+    ASSERT_EQ(folder.headway(train("whole.policy", "--seeds 2", asked)).exit_code, 0);
+    EXPECT_FALSE(folder.has("whole.policy.seed3.checkpoint") || folder.has("whole.policy.seed4.checkpoint"));
+    folder.headway(train("killed.policy", "--seeds 2", asked) +
+                   " & while [ ! -s killed.policy.seed4.checkpoint ]; do sleep 0.02; done; kill -9 $!; wait");
+    ASSERT_TRUE(folder.has("killed.policy.seed4.checkpoint")) << "it had ended before it was killed";
+    const ProgramResult resumed = folder.headway(train("killed.policy", "--seeds 2 --resume", asked));
+    ASSERT_EQ(resumed.exit_code, 0) << resumed.err;
+    for (const char* file : {".policy", ".policy.seed3", ".policy.seed4"})
+        EXPECT_EQ(folder.read(std::string("killed") + file), folder.read(std::string("whole") + file));
+    EXPECT_FALSE(folder.has("killed.policy.seed4.checkpoint"));
+}
+
+TEST(Train, OverwritesNothingThatItDidNotWriteItself) {
+    const TestFolder folder;
+    folder.write("tiny.yaml", kTinyCurriculum);
+    const auto refused = [&](const std::string& arguments) {
+        const ProgramResult result = folder.headway(arguments);
+        EXPECT_EQ(result.exit_code, 2) << arguments << ": " << result.err;
+        return result.err;
+    };
+    EXPECT_THAT(refused(train("my.policy", "--record tiny.yaml --force")), HasSubstr("is no run record"));
+    EXPECT_EQ(folder.read("tiny.yaml"), kTinyCurriculum);
+    EXPECT_THAT(refused(train("my.policy", "--record my.policy")), HasSubstr("the file of --out too"));
+    EXPECT_THAT(refused(train("my.policy", "--minutes nan")), HasSubstr("nan is not a number from 0 to 1000000"));
+    ASSERT_EQ(folder.headway(train("my.policy", "--minutes 0")).exit_code, 0);
+    EXPECT_THAT(refused(train("my.policy")), HasSubstr("--resume goes on with it"));
+    EXPECT_EQ(folder.headway(train("my.policy", "--force")).exit_code, 0);
+}
+
 /// Two processes as mpirun would start them; shell text.
 std::string two_processes(const std::string& first, const std::string& second) {
     const std::string program = "'" + headway_program().string() + "' ";

@@ -107,6 +107,8 @@ TEST(Recovery, ARestartWithoutTheLostNodeIsToldAndTheNodeComesBackAtRest) {
     EXPECT_LT(measured.ranks.back().temperature_c, measured.ranks.front().temperature_c);
     cluster.run(whole, 100);
     EXPECT_EQ(cluster.run(whole, 10).iterations.back(), cluster.healthy_iteration());
+    for (const scenarios::GpuSummary& gpu : cluster.gpu_summaries())
+        EXPECT_EQ(gpu.mean_speed, 1.0) << "GPU " << gpu.gpu << ": none was slow, some had nothing to do for a while";
 }
 
 TEST(Recovery, LosingAMachineTheJobDoesNotUseIsHarmless) {
