@@ -32,8 +32,12 @@ class SplitTable {
     /// All times that the slowest stage can have, ascending.
     std::vector<double> bounds() const {
         std::vector<double> values;
-        for (const double time : times_)
-            if (time < kImpossible) values.push_back(time);
+        for (std::size_t s = 0; s < stages_; ++s) {
+            const double* row = &times_[s * (layers_ + 1)];
+            if (s > 0 && std::equal(row, row + layers_ + 1, row - (layers_ + 1))) continue;  // stages are often alike
+            for (std::size_t n = 0; n <= layers_; ++n)
+                if (row[n] < kImpossible) values.push_back(row[n]);
+        }
         std::sort(values.begin(), values.end());
         values.erase(std::unique(values.begin(), values.end()), values.end());
         return values;
@@ -76,13 +80,17 @@ class SplitTable {
         return sum;
     }
 
-    /// No split has a smaller sum.
+    /// No split has a smaller sum: the least of all stages, and every further layer at the smallest rise that one has.
     double sum_at_least() const {
-        double least = kImpossible;
-        for (std::size_t s = 0; s < stages_; ++s)
-            for (std::size_t n = std::max<std::size_t>(1, least_); n <= most_[s]; ++n)
-                least = std::min(least, at(s, n) / static_cast<double>(n));
-        return least * static_cast<double>(layers_);
+        double sum = 0.0, rise = kImpossible;
+        for (std::size_t s = 0; s < stages_; ++s) {
+            if (most_[s] < least_) return kImpossible;
+            sum += at(s, least_);
+            for (std::size_t n = least_ + 1; n <= most_[s]; ++n)
+                rise = std::min(rise, (at(s, n) - at(s, least_)) / static_cast<double>(n - least_));
+        }
+        const std::size_t further = layers_ - stages_ * least_;
+        return (further == 0 ? sum : sum + rise * static_cast<double>(further)) * (1.0 - 1e-12);
     }
 
   private:

@@ -96,6 +96,14 @@ std::vector<Duration> LayoutPredictor::replica_times(const Plan& plan, std::span
     return scenarios::Evaluator(other, job_.model.tied_embedding, shared_.programs).replica_times(times_);
 }
 
+std::pair<int, int> LayoutPredictor::counts_around(int micro_batches) const {
+    const auto [below, above] = shared_.programs->around(micro_batches);
+    if (above > below) return {below, above};
+    const int unit = layout().schedule == scenarios::Schedule::kInterleaved ? layout().pipeline : 1;
+    const int more = shared_.programs->around(below + std::max(1, below / 4 / unit) * unit).second;
+    return {below, more};
+}
+
 double LayoutPredictor::worker_seconds(int worker, int virtual_stage, int layers) {
     const auto at = static_cast<std::size_t>(worker);
     double longest = 0.0;

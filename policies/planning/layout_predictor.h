@@ -3,6 +3,7 @@
 #include <memory>
 #include <optional>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "scenarios/costs/layout_costs.h"
@@ -39,6 +40,9 @@ class LayoutPredictor {
     /// [data] from the first forward to the last backward of a replica, if it trained `micro_batches` [data], which
     /// need not add up to the job's.
     std::vector<scenarios::Duration> replica_times(const scenarios::Plan& plan, std::span<const int> micro_batches);
+
+    /// Two counts of micro-batches around this one, whose times cost least to work out.
+    std::pair<int, int> counts_around(int micro_batches) const;
 
     /// Seconds that worker (replica, virtual stage's stage) works on one micro-batch, forward and backward, with
     /// `layers` layers in that virtual stage.

@@ -121,12 +121,16 @@ std::optional<Plan> Rebalancer::share(const Plan& plan) {
     };
     const auto guess = share_micro_batches(replicas, limits, time);
     if (!guess) return std::nullopt;
-    std::vector<int> more = *guess;
-    for (int& count : more) count += std::max(1, count / 8 / limits.multiple) * limits.multiple;
-    const auto low = layout_.replica_times(plan, *guess), high = layout_.replica_times(plan, more);
+    std::vector<int> fewer, more;
+    for (const int count : *guess) {
+        const auto [below, above] = layout_.counts_around(count);
+        fewer.push_back(below);
+        more.push_back(above);
+    }
+    const auto low = layout_.replica_times(plan, fewer), high = layout_.replica_times(plan, more);
     for (std::size_t r = 0; r < low.size(); ++r) {
-        each[r] = std::max(0.0, (high[r] - low[r]).s() / (more[r] - (*guess)[r]));
-        base[r] = low[r].s() - each[r] * ((*guess)[r] - 1);
+        each[r] = std::max(0.0, (high[r] - low[r]).s() / (more[r] - fewer[r]));
+        base[r] = low[r].s() - each[r] * (fewer[r] - 1);
     }
     auto shares = share_micro_batches(replicas, limits, time);
     if (!shares || *shares == plan.micro_batches_of_replica) return std::nullopt;
@@ -150,11 +154,10 @@ void Rebalancer::put_split(Plan& plan, int replica, const std::vector<int>& laye
 bool Rebalancer::split_apart(Plan& plan) {
     const Layout& layout = plan.layout;
     // Replicas of one class with equal shares get the same answer.
-    std::map<std::pair<int, int>, std::vector<int>> known;
     bool changed = false;
     for (int replica = 0; replica < layout.data; ++replica) {
         const int micro_batches = plan.micro_batches_of_replica[static_cast<std::size_t>(replica)];
-        auto [entry, is_new] = known.try_emplace({layout_.replica_class(replica), micro_batches});
+        auto [entry, is_new] = splits_.try_emplace({layout_.replica_class(replica), micro_batches});
         if (is_new) {
             SplitLimits limits{job_.model.layers, layout.virtual_pipeline, {}};
             for (int stage = 0; stage < layout.pipeline; ++stage)

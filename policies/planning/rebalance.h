@@ -1,6 +1,8 @@
 #pragma once
 
+#include <map>
 #include <optional>
+#include <utility>
 #include <vector>
 
 #include "policies/planning/layout_predictor.h"
@@ -43,6 +45,7 @@ class Rebalancer {
     const scenarios::Job& job_;
     const scenarios::Adapt& adapt_;
     std::vector<int> chunks_;
+    std::map<std::pair<int, int>, std::vector<int>> splits_;  ///< by class of replica and micro-batches
 };
 
 /// Layers of each chunk of a stage that holds `layers`: as even as possible; chunks with embedding or logits get the

@@ -1,7 +1,6 @@
 #include "scenarios/timing/evaluator.h"
 
 #include <algorithm>
-#include <array>
 #include <span>
 #include <stdexcept>
 #include <string>
@@ -56,8 +55,8 @@ class Evaluator::Impl {
             first_micro_batch_.push_back(first_micro_batch_.back() + static_cast<std::size_t>(m));
             programs_->program(programs_->around(m).first, false);  // refuses here what cannot be scheduled
         }
-        ends_.resize(replicas_);
-        same_as_.resize(replicas_);
+        between_.resize(replicas_);
+        parts_.resize(replicas_);
     }
 
     void fold_equal_replicas(bool fold) { fold_ = fold; }
@@ -97,10 +96,6 @@ class Evaluator::Impl {
   private:
     using Ends = CompiledReplica::Ends;
 
-    /// Fills `ends` of replicas that train `micro_batches` each, from the programs around that count.
-    void evaluate_lanes(const StepTimes& times, int micro_batches, bool delays, std::span<const int> replicas,
-                        std::span<const std::size_t> first, std::span<Ends* const> ends);
-
     void check(const StepTimes& times) const {
         const std::size_t places = stages_ * chunks_, cells = replicas_ * places;
         const auto expect = [](const auto& values, std::size_t size, const char* name) {
@@ -125,53 +120,86 @@ class Evaluator::Impl {
         expect(times.micro_batch_factor, first_micro_batch_.back(), "micro_batch_factor");
     }
 
+    /// Whether two replicas that train as many micro-batches take the same time.
     bool equal_replicas(const StepTimes& times, std::size_t a, std::size_t b) const {
-        if (micro_batches_[a] != micro_batches_[b]) return false;
         const std::size_t cells = stages_ * chunks_, x = a * cells, y = b * cells;
         return equal_parts(times.forward, x, y, cells) && equal_parts(times.backward, x, y, cells) &&
                equal_parts(times.backward_input, x, y, cells) && equal_parts(times.backward_weight, x, y, cells) &&
                equal_parts(times.send_activation, x, y, cells) && equal_parts(times.send_gradient, x, y, cells) &&
                equal_parts(times.delay_activation, x, y, cells) && equal_parts(times.delay_gradient, x, y, cells) &&
-               equal_parts(times.micro_batch_factor, first_micro_batch_[a], first_micro_batch_[b],
-                           static_cast<std::size_t>(micro_batches_[a]));
+               (times.micro_batch_factor.empty() ||
+                (micro_batches_[a] == micro_batches_[b] &&
+                 equal_parts(times.micro_batch_factor, first_micro_batch_[a], first_micro_batch_[b],
+                             static_cast<std::size_t>(micro_batches_[a]))));
     }
 
-    /// Fills `same_as_` and the `ends_` of those replicas that stand for themselves.
+    /// Number of the run that stands for `replica` with this count of micro-batches.
+    std::size_t run_of(const StepTimes& times, std::size_t replica, int micro_batches) {
+        for (std::size_t i = 0; fold_ && i < runs_used_; ++i)
+            if (runs_[i].micro_batches == micro_batches && equal_replicas(times, replica, runs_[i].replica)) return i;
+        if (runs_used_ == runs_.size()) runs_.emplace_back();
+        runs_[runs_used_].micro_batches = micro_batches;
+        runs_[runs_used_].replica = replica;
+        return runs_used_++;
+    }
+
+    /// Fills `parts_`, the `ends` of all runs, and `between_` of the replicas that lie between two.
     void evaluate_replicas(const StepTimes& times) {
         check(times);
         const bool delays = has_delays(times);
-        waiting_.clear();
+        runs_used_ = 0;
         for (std::size_t r = 0; r < replicas_; ++r) {
-            same_as_[r] = r;
-            if (fold_) {
-                for (const std::size_t other : waiting_) {
-                    if (!equal_replicas(times, r, other)) continue;
-                    same_as_[r] = other;
-                    break;
-                }
-            }
-            if (same_as_[r] == r) waiting_.push_back(r);
+            auto [below, above] = programs_->around(micro_batches_[r]);
+            // Micro-batches that differ cannot be interpolated.
+            if (!times.micro_batch_factor.empty()) below = above = micro_batches_[r];
+            parts_[r].low = run_of(times, r, below);
+            parts_[r].high = above == below ? parts_[r].low : run_of(times, r, above);
+            parts_[r].share = above == below ? 0.0 : static_cast<double>(micro_batches_[r] - below) / (above - below);
         }
         // Lanes of one evaluation share a program, that is, a count of micro-batches.
-        std::stable_sort(waiting_.begin(), waiting_.end(),
-                         [&](std::size_t a, std::size_t b) { return micro_batches_[a] < micro_batches_[b]; });
-        for (std::size_t i = 0; i < waiting_.size();) {
-            const int m = micro_batches_[waiting_[i]];
+        order_.resize(runs_used_);
+        for (std::size_t i = 0; i < runs_used_; ++i) order_[i] = i;
+        std::stable_sort(order_.begin(), order_.end(),
+                         [&](std::size_t a, std::size_t b) { return runs_[a].micro_batches < runs_[b].micro_batches; });
+        for (std::size_t i = 0; i < order_.size();) {
+            const int m = runs_[order_[i]].micro_batches;
             int lanes[CompiledReplica::kLanes];
             std::size_t first[CompiledReplica::kLanes];
             Ends* ends[CompiledReplica::kLanes];
             std::size_t count = 0;
-            for (; count < CompiledReplica::kLanes && i < waiting_.size() && micro_batches_[waiting_[i]] == m;
+            for (; count < CompiledReplica::kLanes && i < order_.size() && runs_[order_[i]].micro_batches == m;
                  ++i, ++count) {
-                lanes[count] = static_cast<int>(waiting_[i]);
-                first[count] = first_micro_batch_[waiting_[i]];
-                ends[count] = &ends_[waiting_[i]];
+                Run& run = runs_[order_[i]];
+                lanes[count] = static_cast<int>(run.replica);
+                first[count] = first_micro_batch_[run.replica];
+                ends[count] = &run.ends;
             }
-            evaluate_lanes(times, m, delays, std::span(lanes, count), std::span(first, count), std::span(ends, count));
+            programs_->program(m, delays).evaluate(times, std::span(lanes, count), std::span(first, count),
+                                                   std::span(ends, count));
         }
+        for (std::size_t r = 0; r < replicas_; ++r)
+            if (parts_[r].low != parts_[r].high) interpolate(parts_[r], between_[r]);
     }
 
-    const Ends& ends(std::size_t r) const { return ends_[same_as_[r]]; }
+    struct Part {
+        std::size_t low = 0, high = 0;  // runs
+        double share = 0.0;             // of the way from one to the other
+    };
+    void interpolate(const Part& part, Ends& out) const {
+        const Ends &low = runs_[part.low].ends, &high = runs_[part.high].ends;
+        const auto fill = [&](const std::vector<std::int64_t>& a, const std::vector<std::int64_t>& b,
+                              std::vector<std::int64_t>& to) {
+            to.resize(a.size());
+            for (std::size_t k = 0; k < a.size(); ++k) to[k] = a[k] + scaled_ns(b[k] - a[k], part.share);
+        };
+        fill(low.stage, high.stage, out.stage);
+        fill(low.gradient, high.gradient, out.gradient);
+        if (layout_.overlap_grad_reduce) fill(low.buckets, high.buckets, out.buckets);
+    }
+
+    const Ends& ends(std::size_t r) const {
+        return parts_[r].low == parts_[r].high ? runs_[parts_[r].low].ends : between_[r];
+    }
 
     std::int64_t compute_time(const StepTimes& times, std::size_t r, std::size_t s) const;
     std::int64_t finish(const StepTimes& times, std::vector<std::int64_t>* data_exposed);
@@ -185,33 +213,19 @@ class Evaluator::Impl {
     bool tied_embedding_;
     bool fold_ = true;
     std::vector<std::size_t> first_micro_batch_;  // [replicas + 1] into micro_batch_factor
-    std::vector<Ends> ends_;                      // [replicas], of those that stand for themselves
-    std::array<Ends, CompiledReplica::kLanes> above_;
-    std::vector<std::size_t> same_as_, waiting_;
+    /// One replica with a count of micro-batches, which stands for all that are equal.
+    struct Run {
+        int micro_batches = 0;
+        std::size_t replica = 0;
+        Ends ends;
+    };
+    std::vector<Run> runs_;
+    std::size_t runs_used_ = 0;
+    std::vector<std::size_t> order_;
+    std::vector<Part> parts_;         // [replicas]
+    std::vector<Ends> between_;       // [replicas] of those that lie between two runs
     std::vector<std::int64_t> free_;  // [workers] when the worker's own work is done so far
 };
-
-void Evaluator::Impl::evaluate_lanes(const StepTimes& times, int micro_batches, bool delays,
-                                     std::span<const int> replicas, std::span<const std::size_t> first,
-                                     std::span<Ends* const> ends) {
-    auto [below, above] = programs_->around(micro_batches);
-    // Micro-batches that differ cannot be interpolated.
-    if (!times.micro_batch_factor.empty()) below = above = micro_batches;
-    programs_->program(below, delays).evaluate(times, replicas, first, ends);
-    if (below == above) return;
-    Ends* between[CompiledReplica::kLanes];
-    for (std::size_t i = 0; i < replicas.size(); ++i) between[i] = &above_[i];
-    programs_->program(above, delays).evaluate(times, replicas, first, std::span(between, replicas.size()));
-    const double share = static_cast<double>(micro_batches - below) / (above - below);
-    for (std::size_t i = 0; i < replicas.size(); ++i) {
-        const auto move = [&](std::vector<std::int64_t>& low, const std::vector<std::int64_t>& high) {
-            for (std::size_t k = 0; k < low.size(); ++k) low[k] += scaled_ns(high[k] - low[k], share);
-        };
-        move(ends[i]->stage, above_[i].stage);
-        move(ends[i]->gradient, above_[i].gradient);
-        if (layout_.overlap_grad_reduce) move(ends[i]->buckets, above_[i].buckets);
-    }
-}
 
 std::int64_t Evaluator::Impl::compute_time(const StepTimes& times, std::size_t r, std::size_t s) const {
     std::int64_t sum = value_or_zero(times.optimizer, r * stages_ + s);
