@@ -6,7 +6,7 @@ namespace headway::policies {
 
 HysteresisPolicy::HysteresisPolicy(RuleParameters parameters)
     : name_(parameters.text()),
-      threshold_(parameters.number("threshold", 0.005, 0.0, 1.0)),
+      threshold_(parameters.number("threshold", 0.02, 0.0, 1.0)),
       patience_(parameters.count("patience", 1, 1, 1000)),
       horizon_(parameters.duration("horizon", Duration::seconds(1800.0))) {
     parameters.expect_all_known();
