@@ -18,7 +18,8 @@ using ReplicaTime = std::function<double(int replica, int micro_batches)>;
 
 /// Shares [replicas] under which the slowest replica is done as early as it can be, each at least 1. Exact for any
 /// monotone times: whoever would be done first with one more gets the next (of equals the first one). Nothing when the
-/// limits allow no shares. O((replicas + total) log replicas) calls of `time`.
+/// limits allow no shares. O((replicas + total) log replicas) at most, O(replicas log replicas) where times are about
+/// straight lines.
 std::optional<std::vector<int>> share_micro_batches(int replicas, const ShareLimits& limits, const ReplicaTime& time);
 
 }  // namespace headway::policies

@@ -64,6 +64,50 @@ TEST(MicroBatchShares, AreTheBestOfAllForRandomMonotoneTimes) {
     EXPECT_GT(impossible, 10);
 }
 
+/// One at a time to whoever is done first with it, of equals to the first.
+std::vector<int> one_by_one(int replicas, const ShareLimits& limits, const ReplicaTime& time) {
+    std::vector<int> shares(static_cast<std::size_t>(replicas), limits.multiple);
+    for (int left = limits.total - replicas * limits.multiple; left > 0; left -= limits.multiple) {
+        int best = -1;
+        double least = std::numeric_limits<double>::infinity();
+        for (int r = 0; r < replicas; ++r) {
+            const int more = shares[static_cast<std::size_t>(r)] + limits.multiple;
+            if (!limits.most.empty() && more > limits.most[static_cast<std::size_t>(r)]) continue;
+            if (time(r, more) >= least) continue;
+            least = time(r, more);
+            best = r;
+        }
+        if (best < 0) return {};
+        shares[static_cast<std::size_t>(best)] += limits.multiple;
+    }
+    return shares;
+}
+
+TEST(MicroBatchShares, OfManyAreThoseGivenOutOneByOne) {
+    std::mt19937_64 random(4);
+    const auto pick = [&](int low, int high) { return std::uniform_int_distribution<int>(low, high)(random); };
+    for (int trial = 0; trial < 200; ++trial) {
+        const int replicas = pick(1, 12);
+        ShareLimits limits;
+        limits.multiple = pick(1, 4);
+        limits.total = replicas * limits.multiple * pick(4, 60) + limits.multiple * pick(0, replicas);
+        if (trial % 4 == 0)
+            for (int r = 0; r < replicas; ++r) limits.most.push_back(limits.total / replicas + pick(-8, 30));
+        std::vector<double> first, each, bend;
+        for (int r = 0; r < replicas; ++r) {
+            first.push_back(pick(1, 50));
+            each.push_back(pick(1, 6) * 0.5);
+            bend.push_back(trial % 3 == 0 ? pick(0, 100) : 0);
+        }
+        const ReplicaTime time = [&](int r, int m) {
+            const auto i = static_cast<std::size_t>(r);
+            return first[i] + each[i] * m + std::max(0.0, m - bend[i]) * (bend[i] > 0.0 ? 1.5 : 0.0);
+        };
+        const auto shares = share_micro_batches(replicas, limits, time);
+        EXPECT_EQ(shares.value_or(std::vector<int>()), one_by_one(replicas, limits, time)) << "trial " << trial;
+    }
+}
+
 TEST(MicroBatchShares, GiveASlowReplicaLess) {
     // Replica 0 takes 2.5 times as long: 64 = m + 3 x 2.5 m at best.
     const auto shares = share_micro_batches(4, {64, 1, {}}, [](int r, int m) { return (r == 0 ? 2.5 : 1.0) * m; });
