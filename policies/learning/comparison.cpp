@@ -183,6 +183,39 @@ std::vector<Comparison> compare_choices(TrainingCluster& cluster, CandidateGener
     return result;
 }
 
+ComparisonTerms comparison_terms(std::span<const double> logits, const Comparison& comparison,
+                                 std::span<double> by_logits) {
+    constexpr double kMost = 20.0;
+    constexpr double kEntropy = 0.05;  // intervals: or a few lucky draws settle the matter
+    std::vector<std::size_t> candidates = {static_cast<std::size_t>(comparison.chosen)};
+    std::vector<double> advantage = {0.0};
+    for (std::size_t i = 0; i < comparison.tried.size(); ++i) {
+        candidates.push_back(static_cast<std::size_t>(comparison.tried[i]));
+        advantage.push_back(std::clamp(comparison.advantage[i], -kMost, kMost));
+    }
+    std::vector<double> compared, probability(candidates.size()), worth(candidates.size());
+    for (const std::size_t candidate : candidates) compared.push_back(logits[candidate]);
+    log_softmax(compared, {}, probability);
+    ComparisonTerms terms;
+    double expected = 0.0;
+    std::size_t best = 0;
+    for (std::size_t i = 0; i < candidates.size(); ++i) {
+        const double log_probability = std::max(probability[i], -700.0);
+        probability[i] = portable_exp(log_probability);
+        // The derivative of the entropy is that of an advantage of -log probability.
+        worth[i] = advantage[i] - kEntropy * log_probability;
+        expected += probability[i] * worth[i];
+        terms.most = std::max(terms.most, advantage[i]);
+        if (compared[i] > compared[best]) best = i;
+    }
+    for (std::size_t i = 0; i < candidates.size(); ++i) {
+        by_logits[candidates[i]] -= probability[i] * (worth[i] - expected);
+    }
+    terms.reached = advantage[best];
+    terms.loss = -expected;
+    return terms;
+}
+
 std::string comparison_bytes(const std::vector<Comparison>& comparisons) {
     ByteWriter out;
     out.number(kComparisonFormat);

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -37,6 +38,20 @@ struct ComparisonOptions {
 std::vector<Comparison> compare_choices(TrainingCluster& cluster, CandidateGenerator& generator,
                                         const TrainedPolicy& policy, const ComparisonOptions& options,
                                         scenarios::RandomStream& stream, double* goodput = nullptr);
+
+struct ComparisonTerms {
+    double loss = 0.0;     ///< minus expected advantage and entropy, intervals
+    double most = 0.0;     ///< advantage of the best candidate, the chosen one (0) included
+    double reached = 0.0;  ///< advantage of the one that scores best
+};
+
+/// Loss of one decision: minus the advantage that is expected when one of the compared candidates (the chosen one is
+/// one of them, with advantage 0) is drawn by the softmax of their logits, less 0.05 times the entropy of that. Its
+/// derivatives are added to `by_logits`.
+/// So candidates that turned out alike stay as they are, and noise of what they earned cannot be mistaken for a reason
+/// to move, as in a regression on it. Advantages count up to 20 intervals.
+ComparisonTerms comparison_terms(std::span<const double> logits, const Comparison& comparison,
+                                 std::span<double> by_logits);
 
 /// For the pipe between processes; `comparisons_from_bytes` throws std::runtime_error for bytes of another kind.
 std::string comparison_bytes(const std::vector<Comparison>& comparisons);

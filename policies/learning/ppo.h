@@ -12,7 +12,7 @@ namespace headway::policies {
 /// of PPO" (2022): advantage normalisation, clipped objective, entropy bonus, global gradient clipping, annealed rate,
 /// orthogonal layers; no clipping of the value loss.
 struct PpoOptions {
-    double learning_rate = 1e-3;  ///< at the first update; falls linearly to a twentieth at the last
+    double learning_rate = 3e-3;  ///< at the first update; falls linearly to a twentieth at the last
     double discount = 0.99;       ///< per healthy decision interval of wall time
     double lambda = 0.95;         ///< of the generalised advantage estimate (Schulman et al. 2016), likewise
     double clip = 0.2;

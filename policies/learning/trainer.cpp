@@ -233,8 +233,6 @@ ImitationReport Trainer::imitate(std::span<const Rollout> demonstrations, int ep
 }
 
 ComparisonReport Trainer::learn_from(std::span<const Comparison> comparisons, int epochs, double rate) {
-    constexpr double kHuber = 4.0;       // intervals: beyond that an error counts linearly
-    constexpr double kAdvantage = 20.0;  // intervals: beyond that bigger is not better
     Impl& trainer = *impl_;
     std::vector<const Features*> decisions;
     for (const Comparison& comparison : comparisons) decisions.push_back(&comparison.features);
@@ -260,30 +258,13 @@ ComparisonReport Trainer::learn_from(std::span<const Comparison> comparisons, in
             trainer.learn(comparisons, std::span(order).subspan(begin, end - begin), rate, figures,
                           [&](const Comparison& comparison, std::span<const double> logits, double /*value*/,
                               std::span<double> by_logits, double& /*by_value*/, std::span<double> sums) {
-                              const auto chosen = static_cast<std::size_t>(comparison.chosen);
-                              std::size_t best = chosen;
-                              double reached = 0.0, most = 0.0;
-                              for (std::size_t i = 0; i < comparison.tried.size(); ++i) {
-                                  const auto tried = static_cast<std::size_t>(comparison.tried[i]);
-                                  const double advantage = std::clamp(comparison.advantage[i], -kAdvantage, kAdvantage);
-                                  const double error = logits[tried] - logits[chosen] - advantage;
-                                  const bool beyond =
-                                      std::abs(comparison.advantage[i]) > kAdvantage && error * advantage > 0.0;
-                                  const double slope = beyond ? 0.0 : std::clamp(error, -kHuber, kHuber);
-                                  sums[0] += slope * (error - 0.5 * slope);
-                                  by_logits[tried] += slope;
-                                  by_logits[chosen] -= slope;
-                                  most = std::max(most, advantage);
-                                  if (logits[tried] > logits[best]) {
-                                      best = tried;
-                                      reached = advantage;
-                                  }
-                              }
-                              sums[1] += most;
-                              sums[2] += reached;
+                              const ComparisonTerms terms = comparison_terms(logits, comparison, by_logits);
+                              sums[0] += terms.loss;
+                              sums[1] += terms.most;
+                              sums[2] += terms.reached;
                           });
         }
-        report.loss = figures[0] / std::max(1.0, total[1]);
+        report.loss = figures[0] / std::max(1.0, total[0]);
         report.gain = figures[1] / std::max(1.0, total[0]);
         report.reached = figures[1] > 0.0 ? figures[2] / figures[1] : 0.0;
     }

@@ -45,7 +45,7 @@ struct UpdateReport {
 struct ComparisonReport {
     std::int64_t decisions = 0;
     std::int64_t comparisons = 0;
-    double loss = 0.0;     ///< mean of the last epoch
+    double loss = 0.0;     ///< less of the expected advantage, mean of the last epoch
     double gain = 0.0;     ///< of the best candidate tried over the chosen one, mean, intervals
     double reached = 0.0;  ///< share of that gain in the choices that the network makes in the last epoch
 };
@@ -72,9 +72,8 @@ class Trainer {
 
     /// Cross entropy on demonstrations, before the first update. The value function learns what the teacher earned.
     ImitationReport imitate(std::span<const Rollout> demonstrations, int epochs);
-    /// Regression of differences of logits on what other choices earned (comparison.h), by Huber's loss: with beta 1 a
-    /// logit is what a candidate is expected to earn more than the others, in intervals, and the best candidate is the
-    /// one that is best on average over what may come.
+    /// Ascends the advantage that is expected over comparisons of choices (comparison.h, `comparison_terms`): a policy
+    /// gradient with all compared actions at once and the same disturbances under each.
     ComparisonReport learn_from(std::span<const Comparison> comparisons, int epochs, double rate);
     UpdateReport update(std::span<const Rollout> rollouts);
 
