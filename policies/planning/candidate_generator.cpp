@@ -11,6 +11,7 @@
 #include "policies/planning/reasons.h"
 #include "policies/planning/rebalance.h"
 #include "policies/planning/recovery_plans.h"
+#include "policies/planning/relayout.h"
 #include "scenarios/costs/checkpoint.h"
 
 namespace headway::policies {
@@ -34,7 +35,8 @@ class CandidateGenerator::Impl {
           predictor_(facts.job, facts.cluster),
           conditions_(facts_.cluster),
           spares_(facts_.cluster),
-          mixed_(scenarios::gpu_types_of(facts_.cluster).size() > 1) {
+          mixed_(scenarios::gpu_types_of(facts_.cluster).size() > 1),
+          layouts_(mixed_) {
         if (facts_.healthy_iteration > Duration())
             model_error_ = facts_.healthy_iteration / predictor_.iteration(facts_.initial_plan);
         start_episode();
@@ -120,7 +122,7 @@ class CandidateGenerator::Impl {
         if (!(facts_.initial_plan == plan))
             proposal.offer_restart(facts_.initial_plan,
                                    "restart at once under the initial plan, all of whose GPUs are there");
-        offer_layouts_after_loss(proposal);
+        layouts_.offer_after_loss(proposal);
         for (const Plan& wanted : further) proposal.offer_restart(wanted, "a plan that the policy asked for");
         return proposal.finish(kOfAKind);
     }
@@ -146,7 +148,7 @@ class CandidateGenerator::Impl {
         }
         offer_placements(proposal, *layout);
         offer_other_sizes(proposal, *layout);
-        if (worth_a_new_layout(proposal, plan)) offer_layouts(proposal);
+        if (worth_a_new_layout(proposal, plan)) layouts_.offer(proposal);
         if (!(facts_.initial_plan == plan))
             proposal.offer(Kind::kReturn, facts_.initial_plan, "back to the initial plan", 0.0);
         if (plan_before_ && !(*plan_before_ == plan))
@@ -161,6 +163,7 @@ class CandidateGenerator::Impl {
     ConditionsEstimator conditions_;
     SpareParts spares_;
     bool mixed_ = false;  ///< the cluster has several types of GPUs
+    LayoutOffers layouts_;
     double model_error_ = 1.0;
     double correction_ = 1.0;  ///< measured iteration of the current plan over its prediction
 

@@ -14,11 +14,4 @@ void offer_placements(Proposal& proposal, LayoutPredictor& layout);
 /// replicas on GPUs that the plan leaves idle).
 void offer_other_sizes(Proposal& proposal, LayoutPredictor& layout);
 
-/// Other degrees, and other orders of all GPUs, where that is faster than everything offered before: the most promising
-/// layouts by a bound on their iteration, each on the GPUs that suit it (uneven_plans.h).
-void offer_layouts(Proposal& proposal);
-
-/// After a loss: other degrees on the GPUs that are left, where that is faster than every restart offered before.
-void offer_layouts_after_loss(Proposal& proposal);
-
 }  // namespace headway::policies

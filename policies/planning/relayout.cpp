@@ -1,3 +1,5 @@
+#include "policies/planning/relayout.h"
+
 #include <algorithm>
 #include <cstdint>
 #include <limits>
@@ -6,7 +8,6 @@
 #include <utility>
 #include <vector>
 
-#include "policies/planning/placement_plans.h"
 #include "policies/planning/plan_memory.h"
 #include "policies/planning/point_bounds.h"
 #include "policies/planning/uneven_plans.h"
@@ -23,6 +24,8 @@ constexpr double kFasterLayout = 0.01;  ///< than everything offered before: a n
 constexpr std::size_t kLayoutsTried = 3;
 constexpr std::size_t kLayoutsLookedAt = 16;  ///< many do not fit in memory
 constexpr int kManyGpus = 4096;               ///< from here on only the most promising layout
+
+const Duration kNever = Duration::nanoseconds(std::numeric_limits<std::int64_t>::max());
 
 Kind kind_of_change(const Plan& from, const Plan& to) {
     if (to.layout.world_size() < from.layout.world_size()) return Kind::kDropGpus;
@@ -43,9 +46,9 @@ std::string why_other_layout(const Plan& from, const Plan& to) {
            " GPUs suits their speeds better";
 }
 
-/// Plans of other layouts whose bounds promise an iteration below `limit` (before correction), the most promising
-/// first: at most `wanted`, each on the GPUs that suit it.
-std::vector<Plan> promising_plans(Proposal& proposal, Duration limit, std::size_t wanted) {
+}  // namespace
+
+std::vector<Plan> LayoutOffers::promising(Proposal& proposal, Duration limit, std::size_t wanted) {
     const ClusterFacts& facts = proposal.facts();
     const Plan plan = proposal.plan();
     PlanningTask task{facts.job, facts.cluster, {}, proposal.conditions(), proposal.unavailable(), false};
@@ -78,6 +81,7 @@ std::vector<Plan> promising_plans(Proposal& proposal, Duration limit, std::size_
     for (const auto& [promise, point] : points) {
         if (found.size() == wanted || ++looked_at > kLayoutsLookedAt) break;
         const GpuGroups groups(facts.cluster, usable, point.layout.tensor);
+        if (!may_be_faster(proposal, task, point, groups, limit)) continue;
         PlanMemory memory(facts.job, point.layout, memory_of_gpu);
         for (Plan& other : uneven.of(point, groups, memory, 1))
             if (proposal.legal(other)) found.push_back(std::move(other));
@@ -85,28 +89,37 @@ std::vector<Plan> promising_plans(Proposal& proposal, Duration limit, std::size_
     return found;
 }
 
-}  // namespace
+bool LayoutOffers::may_be_faster(Proposal& proposal, const PlanningTask& task, const LayoutPoint& point,
+                                 const GpuGroups& groups, Duration limit) {
+    if (mixed_) return true;
+    const auto known =
+        std::find_if(healthy_.begin(), healthy_.end(), [&](const auto& entry) { return entry.first == point.layout; });
+    if (known != healthy_.end()) return known->second < limit;
+    const Plan even = even_plan(task, point, groups, GpuOrder::kStagesTogether);
+    const bool fits = !even.micro_batches_of_replica.empty() && proposal.predictor().fits(even);
+    healthy_.emplace_back(point.layout, fits ? proposal.predictor().iteration(even) : kNever);
+    return healthy_.back().second < limit;
+}
 
-void offer_layouts(Proposal& proposal) {
+void LayoutOffers::offer(Proposal& proposal) {
     const ClusterFacts& facts = proposal.facts();
     if (!facts.adapt.placement && !facts.adapt.degrees) return;
     const Plan plan = proposal.plan();
     // What the correction says of the plan at hand is taken to hold for others too.
     const Duration limit = proposal.fastest().scaled((1.0 - kFasterLayout) / proposal.correction());
     const std::size_t wanted = facts.cluster.gpus() >= kManyGpus ? 1 : kLayoutsTried;
-    for (const Plan& other : promising_plans(proposal, limit, wanted))
+    for (const Plan& other : promising(proposal, limit, wanted))
         proposal.offer(kind_of_change(plan, other), other, why_other_layout(plan, other),
                        proposal.gain_over_fastest(kFasterLayout));
 }
 
-void offer_layouts_after_loss(Proposal& proposal) {
+void LayoutOffers::offer_after_loss(Proposal& proposal) {
     const ClusterFacts& facts = proposal.facts();
     if (!facts.adapt.degrees || !facts.adapt.drop) return;
     const std::optional<Duration> fastest = proposal.fastest_restart();
-    const Duration limit = fastest ? fastest->scaled((1.0 - kFasterLayout) / proposal.correction())
-                                   : Duration::nanoseconds(std::numeric_limits<std::int64_t>::max());
+    const Duration limit = fastest ? fastest->scaled((1.0 - kFasterLayout) / proposal.correction()) : kNever;
     const std::size_t wanted = facts.cluster.gpus() >= kManyGpus ? 1 : kLayoutsTried;
-    for (const Plan& other : promising_plans(proposal, limit, wanted)) {
+    for (const Plan& other : promising(proposal, limit, wanted)) {
         const std::string on = std::to_string(other.layout.world_size()) + " GPUs that are left: t" +
                                std::to_string(other.layout.tensor) + " p" + std::to_string(other.layout.pipeline) +
                                " d" + std::to_string(other.layout.data);
