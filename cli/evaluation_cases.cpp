@@ -4,10 +4,12 @@
 #include <fstream>
 #include <iterator>
 #include <set>
+#include <stdexcept>
 #include <system_error>
 
 #include "cli/output_file.h"
 #include "cli/scenario_check.h"
+#include "cli/wildcards.h"
 #include "scenarios/language/scenario_set.h"
 #include "scenarios/sampling/draw_scenario.h"
 
@@ -40,6 +42,8 @@ EvaluationCase single_case(const fs::path& file, const scenarios::Catalogue& cat
     scenarios::KeyPlaces places;
     EvaluationCase single;
     single.scenario = scenarios::read_scenario(file, catalogue, {}, &places);
+    if (!resolve_wildcards(single.scenario, places))
+        throw std::runtime_error(file.string() + ": interrupted while the planner chose its layout");
     single.plan = plan_that_fits(single.scenario, places);
     single.family = kSingleScenarios;
     return single;

@@ -144,15 +144,17 @@ scenarios::Duration iteration_lower_bound(const Layout& layout, std::span<const 
         if (r > 0 && same_replica(layout, micro_batches, times, r - 1, r)) continue;
         ReplicaBound(layout, times, r, micro_batches[static_cast<std::size_t>(r)]).raise(ends);
     }
+    const bool replicated = layout.data * layout.context > 1;  // as the programs have it
     std::int64_t reduced = 0;
     for (int s = 0; s < layout.pipeline; ++s) {
         const auto stage = static_cast<std::size_t>(s);
         std::int64_t end = ends[stage];
-        if (layout.overlap_grad_reduce) {
-            end += bound_value(times.reduce_last_bucket, stage * static_cast<std::size_t>(layout.virtual_pipeline));
-        } else {
-            end += of_stage(times.reduce_gradients, layout, s) + bound_value(times.reduce_tied_embedding, stage);
+        if (replicated && layout.overlap_grad_reduce) {
+            const std::size_t first_chunk = stage * static_cast<std::size_t>(layout.virtual_pipeline);
+            end += std::min(bound_value(times.reduce_last_bucket, first_chunk),
+                            bound_value(times.reduce_gradients, first_chunk));
         }
+        if (replicated && !layout.overlap_grad_reduce) end += of_stage(times.reduce_gradients, layout, s);
         reduced = std::max(reduced, end);
     }
     std::int64_t last = reduced;
@@ -161,7 +163,8 @@ scenarios::Duration iteration_lower_bound(const Layout& layout, std::span<const 
         for (int r = 0; r < layout.data; ++r)
             optimizer =
                 std::max(optimizer, bound_value(times.optimizer, static_cast<std::size_t>(r * layout.pipeline + s)));
-        const std::int64_t gather = layout.overlap_param_gather ? 0 : of_stage(times.gather_parameters, layout, s);
+        const bool gathers = replicated && layout.distributed_optimizer && !layout.overlap_param_gather;
+        const std::int64_t gather = gathers ? of_stage(times.gather_parameters, layout, s) : 0;
         last = std::max(last, reduced + optimizer + gather);
     }
     return scenarios::Duration::nanoseconds(last);
