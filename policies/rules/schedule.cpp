@@ -7,6 +7,7 @@
 namespace headway::policies {
 
 bool ScheduleRecorder::decided(const Decision& decision) {
+    schedule_.played = true;
     const Candidate& chosen = decision.candidates[decision.chosen.candidate];
     if (after_loss(decision.candidates)) {
         Schedule::LossChoice& choice = schedule_.losses.emplace_back();
@@ -26,6 +27,7 @@ void ScheduleFollower::start_episode(const ClusterFacts&, std::uint64_t) {
     next_loss_ = 0;
     target_.reset();
     decided_at_ = Duration();
+    as_played_ = schedule_.played;
     offer_next();
 }
 
@@ -44,6 +46,7 @@ std::size_t ScheduleFollower::after_a_loss(Duration now, const std::vector<Candi
     const auto distance = [&](std::size_t i) { return losses[i].at > now ? losses[i].at - now : now - losses[i].at; };
     while (next_loss_ + 1 < losses.size() && distance(next_loss_ + 1) < distance(next_loss_)) ++next_loss_;
     if (next_loss_ >= losses.size()) return least_lost_time(candidates);
+    if (losses[next_loss_].at != now) as_played_ = false;
     const auto& restart = losses[next_loss_++].restart;
     target_.reset();
     if (!restart) return 0;
@@ -54,7 +57,9 @@ std::size_t ScheduleFollower::after_a_loss(Duration now, const std::vector<Candi
 }
 
 Action ScheduleFollower::decide(const Observation& observation, const std::vector<Candidate>& candidates) {
-    const Duration slack = Duration::nanoseconds((observation.now - decided_at_).ns() / 2);
+    // The interval behind says how long the next one will be, unless a recovery or a switch stretched it.
+    if (next_move_ < schedule_.moves.size() && schedule_.moves[next_move_].at < observation.now) as_played_ = false;
+    const Duration slack = as_played_ ? Duration() : Duration::nanoseconds((observation.now - decided_at_).ns() / 2);
     decided_at_ = observation.now;
     std::size_t chosen = 0;
     if (after_loss(candidates)) {

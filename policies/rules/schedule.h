@@ -21,6 +21,7 @@ struct Schedule {
     };
     std::vector<Move> moves;         ///< ascending
     std::vector<LossChoice> losses;  ///< ascending
+    bool played = false;             ///< times are those of decisions in an episode, not of a grid
 };
 
 /// Writes down what was decided in an episode, so that it can be done again.
@@ -33,8 +34,9 @@ class ScheduleRecorder : public EpisodeSink {
     Schedule schedule_;
 };
 
-/// Does what a schedule says, at the decision nearest to the time it says. A plan that is not offered then is taken as
-/// soon as it is; a restart that is not offered gives way to the least predicted lost time.
+/// Does what a schedule says, at the decision nearest to the time it says; a schedule that was played, at that very
+/// time as long as every decision comes when it did. A plan that is not offered then is taken as soon as it is; a
+/// restart that is not offered gives way to the least predicted lost time.
 class ScheduleFollower final : public Policy {
   public:
     explicit ScheduleFollower(Schedule schedule, std::string name = "schedule");
@@ -54,6 +56,7 @@ class ScheduleFollower final : public Policy {
     std::size_t next_loss_ = 0;
     std::optional<scenarios::Plan> target_;
     Duration decided_at_;
+    bool as_played_ = false;  ///< all that was to be done so far came at its very time
     std::vector<scenarios::Plan> further_;
 };
 
