@@ -4,10 +4,12 @@
 #include <cstdio>
 #include <ctime>
 #include <functional>
+#include <vector>
 
 #include "scenarios/timing/evaluator.h"
 #include "scenarios/transfer/switch_costs.h"
 #include "scenarios/transfer/transfer_schedule.h"
+#include "tests/benchmark/decisions.h"
 #include "tests/benchmark/layouts.h"
 #include "tests/benchmark/simulated_plan.h"
 #include "tests/benchmark/static_episode.h"
@@ -83,6 +85,21 @@ double episode_seconds(bool heat_together) {
     return seconds_of([&] { static_episode(scenario, options); });
 }
 
+/// Time of a decision after something changed over that of one after nothing did, in the middle of each.
+double changed_over_unchanged() {
+    std::vector<double> changed, unchanged;
+    DecisionCosts costs(8);
+    for (std::uint64_t seed = 1; seed <= 20; ++seed)
+        for (const DecisionCosts::Decision& decision : costs.episode(seed))
+            if (!decision.first) (decision.fresh ? changed : unchanged).push_back(decision.seconds);
+    const auto middle_of = [](std::vector<double>& values) {
+        const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
+        std::nth_element(values.begin(), middle, values.end());
+        return *middle;
+    };
+    return middle_of(changed) / middle_of(unchanged);
+}
+
 }  // namespace
 
 bool print_ratios() {
@@ -100,6 +117,8 @@ bool print_ratios() {
                     [&] { return switch_seconds(degrees) / switch_seconds(layer); });
     kept &= promise("16,384 GPUs: a layer between stages over shares alone", 5.0,
                     [&] { return switch_seconds(layer) / switch_seconds(shares); });
+    kept &=
+        promise("64 GPUs: candidates when something changed over the same ones again", 10.0, changed_over_unchanged);
     kept &= promise("64 GPUs: decision intervals heated together over iterations one by one", 2.0,
                     [&] { return episode_seconds(false) / episode_seconds(true); });
     using sim::Path;
