@@ -183,6 +183,16 @@ std::string unexpected(int argc, const char* const* argv, const CLI::App& app, c
     return message;
 }
 
+void add_guards(CLI::App& command, std::vector<std::string>& no_guards) {
+    command
+        .add_option("--no-guard", no_guards,
+                    "Switch guards of trained policies off: ood (a rule takes over where it was not trained), "
+                    "rollback (switches that miss their prediction are taken back)")
+        ->type_name("GUARD,...")
+        ->delimiter(',')
+        ->check(CLI::IsMember({"ood", "rollback"}));
+}
+
 }  // namespace
 
 Command parse_arguments(int argc, const char* const* argv, const std::string& version) {
@@ -208,13 +218,7 @@ Command parse_arguments(int argc, const char* const* argv, const std::string& ve
     replay_command
         ->add_option("--shadow", replay.shadow, "Also ask this policy at every decision, and report what it would do")
         ->type_name("NAME");
-    replay_command
-        ->add_option("--no-guard", replay.no_guards,
-                     "Switch guards of a trained policy off: ood (a rule takes over where it was not trained), "
-                     "rollback (switches that miss their prediction are taken back)")
-        ->type_name("GUARD,...")
-        ->delimiter(',')
-        ->check(CLI::IsMember({"ood", "rollback"}));
+    add_guards(*replay_command, replay.no_guards);
     replay_command
         ->add_option("--iterations", replay.iterations, "Optimizer steps to train, instead of the scenario's run:")
         ->type_name("N")
@@ -253,6 +257,7 @@ Command parse_arguments(int argc, const char* const* argv, const std::string& ve
     evaluate_command->add_option("--workers", evaluate.workers, "Runs at a time (default: one a processor)")
         ->type_name("N")
         ->check(CLI::Range(1, 1024));
+    add_guards(*evaluate_command, evaluate.no_guards);
     evaluate_command->add_flag("--longest-path", evaluate.longest_path,
                                "Faster: no contention on links that several groups share");
     evaluate_command->add_flag("--json", evaluate.json, "One JSON object instead of the tables");

@@ -63,6 +63,7 @@ struct ValidateArguments : CatalogueArguments {
 struct EvaluateArguments : CatalogueArguments {
     std::vector<std::string> policies;
     std::vector<std::filesystem::path> on;  ///< scenarios, sets of scenarios, folders of both
+    std::vector<std::string> no_guards;     ///< as in ReplayArguments
     int seeds = 1;
     std::optional<int> limit;    ///< scenarios of each set
     std::optional<int> workers;  ///< runs at a time; none: as many as there are processors

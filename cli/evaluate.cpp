@@ -14,6 +14,7 @@
 #include "cli/exit_codes.h"
 #include "cli/interrupt.h"
 #include "cli/scenario_check.h"
+#include "cli/simulated_run.h"
 #include "cli/standard_output.h"
 #include "cli/worker_processes.h"
 #include "scenarios/language/config_error.h"
@@ -95,13 +96,14 @@ int evaluate(const EvaluateArguments& arguments) {
     const std::vector<std::string> names = judged_policies(arguments);
     const auto seeds = static_cast<std::size_t>(arguments.seeds);
     const std::size_t runs = cases.size() * names.size() * seeds;
+    const policies::GuardOptions guards = guards_without(arguments.no_guards);
     catch_interrupts();
     // Scenario by scenario, so that an interrupted evaluation has whole scenarios to report.
     const auto run = [&](std::size_t index) {
         const EvaluationCase& one = cases[index / (names.size() * seeds)];
         const std::string& policy = names[index / seeds % names.size()];
         try {
-            return evaluation_bytes(run_evaluation(one, policy, index % seeds, arguments.longest_path));
+            return evaluation_bytes(run_evaluation(one, policy, index % seeds, arguments.longest_path, guards));
         } catch (const std::exception& error) {
             throw std::runtime_error("scenario '" + one.scenario.name + "' under " + policy + ": " + error.what());
         }

@@ -51,7 +51,7 @@ void add_reactions(const std::vector<scenarios::Disturbance>& disturbances, cons
 }  // namespace
 
 EvaluationFigures run_evaluation(const EvaluationCase& one, const std::string& policy, std::uint64_t seed,
-                                 bool longest_path) {
+                                 bool longest_path, const policies::GuardOptions& guards) {
     catch_interrupts();
     scenarios::Scenario scenario = one.scenario;
     scenario.seed += seed;
@@ -63,7 +63,7 @@ EvaluationFigures run_evaluation(const EvaluationCase& one, const std::string& p
     sim::SimulationOptions options;
     options.heat_together = true;
     const std::unique_ptr<policies::Policy> judged =
-        policies::make_guarded_policy(policy, {what_if_worlds(scenario, options.heat_together), episode}, {});
+        policies::make_guarded_policy(policy, {what_if_worlds(scenario, options.heat_together), episode}, guards);
     if (longest_path) options.path = sim::Path::kLongestPath;
     sim::SimulatedCluster cluster(scenario, nullptr, options);
     catch_interrupts();

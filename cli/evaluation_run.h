@@ -4,6 +4,7 @@
 #include <string>
 
 #include "cli/evaluation_cases.h"
+#include "policies/guardrails.h"
 
 namespace headway::cli {
 
@@ -23,7 +24,7 @@ struct EvaluationFigures {
 /// Runs a scenario under a policy on the simulator. Once a process: SimGrid has one engine. `seed` is added to the
 /// scenario's.
 EvaluationFigures run_evaluation(const EvaluationCase& one, const std::string& policy, std::uint64_t seed,
-                                 bool longest_path);
+                                 bool longest_path, const policies::GuardOptions& guards);
 
 /// To pass from a worker process to its parent. Never stored.
 std::string evaluation_bytes(const EvaluationFigures& figures);

@@ -28,14 +28,7 @@ struct PreparedRun {
 };
 
 Oversight oversight_of(const ReplayArguments& arguments) {
-    Oversight oversight;
-    const auto off = [&](const char* guard) {
-        return std::find(arguments.no_guards.begin(), arguments.no_guards.end(), guard) != arguments.no_guards.end();
-    };
-    oversight.guards.out_of_distribution = !off("ood");
-    oversight.guards.rollback = !off("rollback");
-    oversight.shadow = arguments.shadow;
-    return oversight;
+    return {guards_without(arguments.no_guards), arguments.shadow};
 }
 
 /// Reads and checks everything, so that a run that starts has no mistakes left in its input. Wildcards of the strategy

@@ -1,5 +1,6 @@
 #include "cli/simulated_run.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "cli/interrupt.h"
@@ -44,6 +45,14 @@ policies::WorldFactory what_if_worlds(const scenarios::Scenario& scenario, bool 
         }
         return (*first)->another();
     };
+}
+
+policies::GuardOptions guards_without(const std::vector<std::string>& off) {
+    const auto on = [&](const char* guard) { return std::find(off.begin(), off.end(), guard) == off.end(); };
+    policies::GuardOptions guards;
+    guards.out_of_distribution = on("ood");
+    guards.rollback = on("rollback");
+    return guards;
 }
 
 bool run_simulation(const scenarios::Scenario& scenario, const scenarios::Plan& plan, const Oversight& oversight,

@@ -2,6 +2,7 @@
 
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "policies/guardrails.h"
 #include "policies/what_if.h"
@@ -15,6 +16,9 @@ namespace headway::cli {
 /// live in a process beside the run itself, and heat as it does (`heat_together`, sim/simulated_cluster.h): what a
 /// policy sees beforehand is then what it will see.
 policies::WorldFactory what_if_worlds(const scenarios::Scenario& scenario, bool heat_together);
+
+/// All guards of trained policies but those named: "ood", "rollback".
+policies::GuardOptions guards_without(const std::vector<std::string>& off);
 
 /// Who watches over the policy of a run.
 struct Oversight {

@@ -31,7 +31,9 @@ std::optional<std::size_t> GuardedPolicy::way_back(const Observation& observatio
     const bool missed = observation.iteration > done.predicted.scaled(1.0 + options_.margin);
     if (!missed || observation.iteration <= done.before.scaled(1.0 + kLeastGain)) return std::nullopt;
     for (std::size_t i = 1; i < candidates.size(); ++i) {
-        if (candidates[i].plan == done.from) return i;
+        if (candidates[i].plan != done.from) continue;
+        const Duration saved = options_.horizon.scaled(1.0 - done.before / observation.iteration);
+        return saved > candidates[i].predicted.pause ? std::optional(i) : std::nullopt;
     }
     return std::nullopt;
 }

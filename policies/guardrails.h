@@ -13,7 +13,8 @@ struct GuardOptions {
     bool out_of_distribution = true;  ///< a rule decides where the policy was not trained (learning/novelty.h)
     bool rollback = true;             ///< a switch that misses its prediction is taken back
     double margin = 0.15;             ///< by which a measured iteration may exceed its prediction
-    int banned_decisions = 20;        ///< for which a plan that was taken back is not tried again
+    Duration horizon = Duration::seconds(1800.0);  ///< within which the way back has to pay its pause
+    int banned_decisions = 20;                     ///< for which a plan that was taken back is not tried again
 };
 
 /// A policy with guards around it. What it chooses is legal in any case, since only legal candidates are offered; the

@@ -110,6 +110,15 @@ TEST(ReplayPolicies, AreNamedWhenTheyAreUnknownOrWrong) {
     }
 }
 
+TEST(ReplayPolicies, EvaluateRefusesAGuardThatDoesNotExist) {
+    const TestFolder folder;
+    folder.write("s.yaml", slowed());
+    const ProgramResult result = folder.headway("evaluate greedy --on s.yaml --no-guard everything");
+    EXPECT_EQ(result.exit_code, 2);
+    EXPECT_THAT(result.err, HasSubstr("everything"));
+    EXPECT_EQ(folder.headway("evaluate greedy --on s.yaml --no-guard ood,rollback").exit_code, 0);
+}
+
 TEST(ReplayPolicies, AreAllListed) {
     const TestFolder folder;
     const json listing = json::parse(folder.headway("list policies --json").out);

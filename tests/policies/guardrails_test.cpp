@@ -93,6 +93,18 @@ TEST_F(Guards, TakeBackASwitchThatMissedItsPrediction) {
     EXPECT_EQ(guarded.decide(after(2.0, small_plan()), offers(0, 2.0, 1.0)).candidate, 1u) << "the ban is over";
 }
 
+TEST_F(Guards, LetASwitchStandWhoseWayBackIsTooDear) {
+    GuardOptions options;
+    options.horizon = Duration::seconds(100);
+    GuardedPolicy guarded = make(options);
+    orders.candidate = 1;
+    guarded.decide(after(2.0, small_plan()), offers(0, 2.0, 1.0));
+    orders.candidate = 0;
+    auto dear = offers(1, 2.5, 2.0);  // a fifth of the time saved: 20 s of 100
+    dear[1].predicted.pause = Duration::seconds(21);
+    EXPECT_EQ(guarded.decide(after(2.5, small_plan(1)), dear).candidate, 0u);
+}
+
 TEST_F(Guards, LetASwitchStandThatHelpedLessThanPredicted) {
     GuardedPolicy guarded = make({});
     orders.candidate = 1;
