@@ -87,6 +87,10 @@ void GpuPaces::start_episode(double model_error) {
     const std::size_t gpus = type_of_gpu_.size();
     paces_.assign(gpus, GpuPace());
     slow_.assign(gpus, SteadyValue());
+    const std::size_t nodes = gpus > 0 ? static_cast<std::size_t>(node_of_gpu_.back()) + 1 : 0;
+    slow_of_node_.assign(nodes, SteadyValue());
+    by_node_.resize(nodes);
+    slow_of_all_ = SteadyValue();
     clock_.assign(gpus, 1.0);
     was_unavailable_.assign(gpus, 0);
     std::fill(best_clock_.begin(), best_clock_.end(), 0.0);
@@ -167,6 +171,39 @@ void GpuPaces::judge_noise() {
         if (rank.measured) last_slow_[static_cast<std::size_t>(rank.gpu)] = rank.slow - median;
 }
 
+void GpuPaces::judge_gpus() {
+    const auto members = static_cast<std::size_t>(plan_.layout.ranks_per_worker());
+    for (auto& of_node : by_node_) of_node.clear();
+    scratch_.clear();
+    for (std::size_t first = 0; first < ranks_.size(); first += members) {
+        std::size_t slowest = first;
+        for (std::size_t r = first; r < first + members; ++r)
+            if (ranks_[r].slow > ranks_[slowest].slow) slowest = r;
+        for (std::size_t r = first; r < first + members; ++r) {
+            Rank& rank = ranks_[r];
+            if (!rank.measured) continue;
+            rank.own = rank.slow - baseline_;
+            if (ranks_[slowest].slow - rank.slow > kMuchSlower)
+                rank.own = beside(rank.work, rank.own, ranks_[slowest].work, ranks_[slowest].slow - baseline_);
+            by_node_[static_cast<std::size_t>(node_of(rank.gpu))].push_back(rank.own);
+            scratch_.push_back(rank.own);
+        }
+    }
+    // A median is as noisy as 2 / pi as many single values.
+    const auto noise_of = [&](std::size_t count) { return noise_ * 1.25 / std::sqrt(static_cast<double>(count)); };
+    const double of_all = median_of(scratch_);
+    slow_of_all_.update(of_all, noise_of(scratch_.size()), kDifference);
+    for (std::size_t node = 0; node < by_node_.size(); ++node)
+        if (by_node_[node].size() > 1)
+            slow_of_node_[node].update(median_of(by_node_[node]), noise_of(by_node_[node].size()), kDifference,
+                                       slow_of_all_.published());
+}
+
+double GpuPaces::common(int gpu) const {
+    const double of_node = slow_of_node_[static_cast<std::size_t>(node_of(gpu))].published();
+    return of_node != 0.0 ? of_node : slow_of_all_.published();
+}
+
 GpuPace GpuPaces::pace_of(const Rank& rank, double slow, double clock, double fabric) const {
     if (slow == 0.0) return GpuPace();
     const Work& work = rank.work;
@@ -190,33 +227,25 @@ bool GpuPaces::update(const Observation& observation, const scenarios::Iteration
     if (!same_plan) plan_ = observation.plan;
     judge_noise();
 
-    const auto members = static_cast<std::size_t>(plan_.layout.ranks_per_worker());
+    judge_gpus();
     bool changed = !same_plan;
-    for (std::size_t first = 0; first < ranks_.size(); first += members) {
-        std::size_t slowest = first;
-        for (std::size_t r = first; r < first + members; ++r)
-            if (ranks_[r].slow > ranks_[slowest].slow) slowest = r;
-        for (std::size_t r = first; r < first + members; ++r) {
-            const Rank& rank = ranks_[r];
-            if (!rank.measured) continue;
-            const auto gpu = static_cast<std::size_t>(rank.gpu);
-            double slow = rank.slow - baseline_;
-            if (ranks_[slowest].slow - rank.slow > kMuchSlower)
-                slow = beside(rank.work, slow, ranks_[slowest].work, ranks_[slowest].slow - baseline_);
-            bool moved = slow_[gpu].update(slow, noise_, kDifference);
-            const double best = best_clock_[static_cast<std::size_t>(type_of_gpu_[gpu])];
-            const double mhz = observation.ranks[r].measured.sm_clock_mhz;
-            double clock = best > 0.0 && mhz > 0.0 ? mhz / best : 1.0;
-            if (clock > 1.0 - kClockDifference) clock = 1.0;
-            if (std::abs(clock - clock_[gpu]) > kClockDifference) {
-                clock_[gpu] = clock;
-                moved = moved || slow_[gpu].published() != 0.0;
-            }
-            if (!moved && same_plan) continue;
-            const double inside = fabric.empty() ? 1.0 : fabric[static_cast<std::size_t>(node_of_gpu_[gpu])];
-            paces_[gpu] = pace_of(rank, slow_[gpu].published(), clock_[gpu], inside);
-            changed = changed || moved;
+    for (std::size_t r = 0; r < ranks_.size(); ++r) {
+        const Rank& rank = ranks_[r];
+        if (!rank.measured) continue;
+        const auto gpu = static_cast<std::size_t>(rank.gpu);
+        bool moved = slow_[gpu].update(rank.own, noise_, kDifference, common(rank.gpu));
+        const double best = best_clock_[static_cast<std::size_t>(type_of_gpu_[gpu])];
+        const double mhz = observation.ranks[r].measured.sm_clock_mhz;
+        double clock = best > 0.0 && mhz > 0.0 ? mhz / best : 1.0;
+        if (clock > 1.0 - kClockDifference) clock = 1.0;
+        if (std::abs(clock - clock_[gpu]) > kClockDifference) {
+            clock_[gpu] = clock;
+            moved = moved || slow_[gpu].published() != 0.0;
         }
+        if (!moved && same_plan) continue;
+        const double inside = fabric.empty() ? 1.0 : fabric[static_cast<std::size_t>(node_of_gpu_[gpu])];
+        paces_[gpu] = pace_of(rank, slow_[gpu].published(), clock_[gpu], inside);
+        changed = changed || moved;
     }
     return changed;
 }

@@ -39,20 +39,27 @@ class GpuPaces {
         int gpu = 0;
         scenarios::Work work;  ///< expected, an iteration
         double slow = 0.0;     ///< log of measured over expected; 0 where nothing was measured
+        double own = 0.0;      ///< log of what its GPU takes by itself over what it takes when healthy
         bool measured = false;
     };
     void read_ranks(const Observation& observation, const scenarios::IterationCosts& costs);
     void judge_noise();
+    /// What GPUs take by themselves; and what those of a node, and all, have in common.
+    void judge_gpus();
+    double common(int gpu) const;
     void forget_replaced(const Observation& observation);
     scenarios::GpuPace pace_of(const Rank& rank, double slow, double clock, double fabric) const;
 
     std::vector<int> type_of_gpu_, node_of_gpu_;
     std::vector<scenarios::GpuPace> paces_;
-    std::vector<SteadyValue> slow_;      ///< [GPUs]
-    std::vector<double> last_slow_;      ///< [GPUs] against the median, of the update before; NaN: not measured
-    std::vector<double> clock_;          ///< [GPUs] as last used
-    std::vector<double> best_clock_;     ///< [types]
-    std::vector<char> was_unavailable_;  ///< [GPUs]
+    std::vector<SteadyValue> slow_of_node_;  ///< [nodes] of the middle one of its ranks
+    SteadyValue slow_of_all_;
+    std::vector<std::vector<double>> by_node_;  ///< scratch
+    std::vector<SteadyValue> slow_;             ///< [GPUs]
+    std::vector<double> last_slow_;             ///< [GPUs] against the median, of the update before; NaN: not measured
+    std::vector<double> clock_;                 ///< [GPUs] as last used
+    std::vector<double> best_clock_;            ///< [types]
+    std::vector<char> was_unavailable_;         ///< [GPUs]
     std::vector<Rank> ranks_;
     std::vector<double> scratch_;
     scenarios::Plan plan_;
