@@ -39,6 +39,7 @@ class CandidateGenerator::Impl {
           layouts_(mixed_) {
         if (facts_.healthy_iteration > Duration())
             model_error_ = facts_.healthy_iteration / predictor_.iteration(facts_.initial_plan);
+        predictor_.of_layout(facts_.initial_plan)->prepare(facts_.initial_plan);
         start_episode();
     }
 

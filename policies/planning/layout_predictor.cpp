@@ -104,6 +104,22 @@ std::pair<int, int> LayoutPredictor::counts_around(int micro_batches) const {
     return {below, more};
 }
 
+void LayoutPredictor::prepare(const Plan& plan) {
+    constexpr double kShares[] = {0.7, 0.85, 1.0, 1.1};
+    constexpr int kFew = 32;
+    const int unit = layout().schedule == scenarios::Schedule::kInterleaved ? layout().pipeline : 1;
+    const auto& shares = plan.micro_batches_of_replica;
+    for (const int share :
+         {*std::min_element(shares.begin(), shares.end()), *std::max_element(shares.begin(), shares.end())})
+        for (const double part : kShares) {
+            const int count = static_cast<int>(part * share) / unit * unit;
+            if (count < kFew) continue;
+            const auto [below, above] = shared_.programs->around(count);
+            shared_.programs->program(below, false);
+            shared_.programs->program(above, false);
+        }
+}
+
 double LayoutPredictor::worker_seconds(int worker, int virtual_stage, int layers) {
     const auto at = static_cast<std::size_t>(worker);
     double longest = 0.0;

@@ -55,6 +55,9 @@ class LayoutPredictor {
     /// Whether some worker is slower than another one of its stage.
     bool replicas_differ() const { return classes_ > 1; }
 
+    /// Compiles the programs of somewhat smaller and larger shares than those of `plan`, where compiling takes long, so
+    /// that no decision waits for it.
+    void prepare(const scenarios::Plan& plan);
     const scenarios::IterationCosts& costs(const scenarios::Plan& plan);
     /// Whether the schedule takes the micro-batches of every replica.
     static bool can_be_scheduled(const scenarios::Plan& plan);

@@ -27,7 +27,7 @@ std::vector<int> head_start(int replicas, int units, int unit, const std::vector
         high = std::max(high, first + slope * units);
     }
     const auto reached = [](const Line& line, double bound) {
-        return std::clamp(static_cast<int>(1.0 + (bound - line.first) / line.slope), 1, line.most);
+        return static_cast<int>(std::clamp(1.0 + (bound - line.first) / line.slope, 1.0, 1.0 * line.most));
     };
     for (int step = 0; step < 40; ++step) {
         const double bound = 0.5 * (low + high);

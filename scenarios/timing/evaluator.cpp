@@ -53,7 +53,7 @@ class Evaluator::Impl {
         first_micro_batch_.push_back(0);
         for (const int m : micro_batches_) {
             first_micro_batch_.push_back(first_micro_batch_.back() + static_cast<std::size_t>(m));
-            programs_->program(programs_->around(m).first, false);  // refuses here what cannot be scheduled
+            programs_->check(m);
         }
         between_.resize(replicas_);
         parts_.resize(replicas_);

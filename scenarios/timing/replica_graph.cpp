@@ -34,6 +34,10 @@ class ReplicaGraphBuilder {
         const auto stages = static_cast<std::size_t>(layout.pipeline);
         const auto cells = static_cast<std::size_t>(layout.virtual_stages());
         programs_ = make_programs(layout, false, micro_batches);
+        // Computes, and a message and a delay for every send; joins are few.
+        std::size_t instructions = 0;
+        for (const Program& program : programs_) instructions += program.size();
+        out_.graph.reserve(instructions + instructions / 4, 2 * instructions);
         at_.assign(stages, 0);
         posted_.assign(stages, 0);
         tails_.resize(stages);

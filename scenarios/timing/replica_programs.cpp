@@ -1,5 +1,7 @@
 #include "scenarios/timing/replica_programs.h"
 
+#include "scenarios/language/program.h"
+
 namespace headway::scenarios {
 
 namespace {
@@ -14,6 +16,11 @@ CompiledReplica& ReplicaPrograms::program(int micro_batches, bool delays) {
     if (found == compiled_.end())
         found = compiled_.try_emplace({micro_batches, delays}, layout_, micro_batches, delays).first;
     return found->second;
+}
+
+void ReplicaPrograms::check(int micro_batches) const {
+    if (compiled_.contains({around(micro_batches).first, false})) return;
+    compute_order(layout_, 0, micro_batches);
 }
 
 std::pair<int, int> ReplicaPrograms::around(int micro_batches) const {

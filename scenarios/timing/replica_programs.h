@@ -21,6 +21,8 @@ class ReplicaPrograms {
     const Layout& layout() const { return layout_; }
     /// Compiled on first use; stays where it is. Throws std::invalid_argument as make_program does.
     CompiledReplica& program(int micro_batches, bool delays);
+    /// Throws like `program`, without compiling anything.
+    void check(int micro_batches) const;
     /// The counts between which `micro_batches` is interpolated; both are `micro_batches` where there is a program for
     /// it. From a count of micro-batches that fills the pipeline several times on, one more costs the same (the longest
     /// path goes round the slowest stage), so this is off by less than a thousandth.

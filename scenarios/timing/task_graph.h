@@ -47,6 +47,11 @@ struct Task {
 /// Compressed lists of predecessors; every task stands after its predecessors.
 class TaskGraph {
   public:
+    void reserve(std::size_t tasks, std::size_t predecessors) {
+        tasks_.reserve(tasks);
+        first_.reserve(tasks + 1);
+        predecessors_.reserve(predecessors);
+    }
     /// Appends a task; returns its number.
     std::int32_t add(const Task& task, std::span<const std::int32_t> predecessors);
     std::int32_t add(const Task& task, std::initializer_list<std::int32_t> predecessors) {
