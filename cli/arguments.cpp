@@ -220,6 +220,11 @@ Command parse_arguments(int argc, const char* const* argv, const std::string& ve
         ->type_name("NAME");
     add_guards(*replay_command, replay.no_guards);
     replay_command
+        ->add_option("--learn", replay.learn,
+                     "The trained policy goes on learning from what this run measures, within limits; what it became "
+                     "is written to FILE.policy")
+        ->type_name("FILE");
+    replay_command
         ->add_option("--iterations", replay.iterations, "Optimizer steps to train, instead of the scenario's run:")
         ->type_name("N")
         ->check(CLI::Range(std::int64_t{1}, std::int64_t{100'000'000}));

@@ -23,8 +23,9 @@ struct ReplayArguments : CatalogueArguments {
     std::filesystem::path scenario;
     std::vector<scenarios::Override> overrides;  ///< --set, in order
     std::optional<std::string> policy;
-    std::optional<std::string> shadow;   ///< asked at every decision and recorded, without acting
-    std::vector<std::string> no_guards;  ///< guards of a trained policy to switch off: "ood", "rollback"
+    std::optional<std::string> shadow;           ///< asked at every decision and recorded, without acting
+    std::vector<std::string> no_guards;          ///< guards of a trained policy to switch off: "ood", "rollback"
+    std::optional<std::filesystem::path> learn;  ///< the policy goes on learning; what it became is written here
     std::optional<std::uint64_t> seed;
     int seeds = 1;  ///< runs with seeds seed, seed + 1, ...
     std::optional<std::int64_t> iterations;

@@ -28,7 +28,11 @@ struct PreparedRun {
 };
 
 Oversight oversight_of(const ReplayArguments& arguments) {
-    return {guards_without(arguments.no_guards), arguments.shadow};
+    Oversight oversight;
+    oversight.guards = guards_without(arguments.no_guards);
+    oversight.learn = arguments.learn;
+    oversight.shadow = arguments.shadow;
+    return oversight;
 }
 
 /// Reads and checks everything, so that a run that starts has no mistakes left in its input. Wildcards of the strategy
@@ -126,6 +130,16 @@ int replay(const ReplayArguments& arguments, const std::string& version) {
     if (arguments.out) {
         expect_writable("--out", *arguments.out, arguments.force);
         expect_record_or_nothing("--out", *arguments.out);
+    }
+    if (arguments.learn) {
+        const std::string& policy = prepared->scenario.policy;
+        if (!policy.ends_with(".policy"))
+            throw scenarios::ConfigError("--learn: the policy is '" + policy +
+                                         "'; only a trained one (--policy FILE.policy) learns");
+        if (arguments.seeds > 1) throw scenarios::ConfigError("--learn: from one run at a time (--seeds 1)");
+        if (arguments.learn->extension() != ".policy")
+            throw scenarios::ConfigError("--learn " + arguments.learn->string() + ": policies are called FILE.policy");
+        expect_writable("--learn", *arguments.learn, arguments.force);
     }
     if (arguments.trace) {
         expect_writable("--trace", *arguments.trace, arguments.force);

@@ -5,6 +5,9 @@
 
 #include "cli/interrupt.h"
 #include "policies/episode.h"
+#include "policies/guardrails.h"
+#include "policies/learning/online_learner.h"
+#include "policies/learning/policy_file.h"
 #include "policies/policy.h"
 #include "policies/shadow.h"
 #include "scenarios/costs/iteration_costs.h"
@@ -17,18 +20,25 @@ namespace {
 
 class RecordedDecisions final : public policies::EpisodeSink {
   public:
-    RecordedDecisions(scenarios::RunSink& sink, const policies::ShadowedPolicy* shadowed)
-        : sink_(sink), shadowed_(shadowed) {}
+    RecordedDecisions(scenarios::RunSink& sink, const policies::ShadowedPolicy* shadowed,
+                      policies::OnlineLearner* learner)
+        : sink_(sink), shadowed_(shadowed), learner_(learner) {}
     bool decided(const policies::Decision& decision) override {
+        if (learner_ != nullptr) learner_->decided(decision);
         scenarios::DecisionEvent event = policies::decision_event(decision);
         if (shadowed_ != nullptr) event.shadow = shadowed_->choice();
         sink_.decision(event);
         return !interrupted();
     }
 
+    void earned(const policies::Interval& interval) override {
+        if (learner_ != nullptr) learner_->earned(interval);
+    }
+
   private:
     scenarios::RunSink& sink_;
     const policies::ShadowedPolicy* shadowed_;
+    policies::OnlineLearner* learner_;
 };
 
 }  // namespace
@@ -63,8 +73,16 @@ bool run_simulation(const scenarios::Scenario& scenario, const scenarios::Plan& 
     episode.max_iterations = scenario.run.time ? 0 : scenario.run.iterations;
     episode.seed = scenario.seed;
     const policies::PolicyResources resources{what_if_worlds(scenario, false), episode};
-    std::unique_ptr<policies::Policy> policy =
-        policies::make_guarded_policy(scenario.policy, resources, oversight.guards);
+    policies::OnlineLearner* learner = nullptr;
+    std::unique_ptr<policies::Policy> policy;
+    if (oversight.learn) {
+        auto learning = std::make_unique<policies::OnlineLearner>(policies::read_policy(scenario.policy));
+        learner = learning.get();
+        policy = std::make_unique<policies::GuardedPolicy>(std::move(learning), policies::make_policy("hysteresis"),
+                                                           oversight.guards);
+    } else {
+        policy = policies::make_guarded_policy(scenario.policy, resources, oversight.guards);
+    }
     const policies::ShadowedPolicy* shadowed = nullptr;
     if (oversight.shadow) {
         auto both = std::make_unique<policies::ShadowedPolicy>(
@@ -79,7 +97,7 @@ bool run_simulation(const scenarios::Scenario& scenario, const scenarios::Plan& 
     sink.begin(scenarios::make_run_header(scenario, plan, scenario.policy, cluster.healthy_iteration(),
                                           scenarios::iteration_costs(scenario.job, scenario.cluster, plan)));
     policies::CandidateGenerator generator(cluster.facts());
-    RecordedDecisions recorded(sink, shadowed);
+    RecordedDecisions recorded(sink, shadowed, learner);
     const policies::EpisodeSummary done = policies::run_episode(cluster, generator, *policy, episode, recorded);
     scenarios::RunFooter footer;
     footer.complete = done.complete;
@@ -88,6 +106,7 @@ bool run_simulation(const scenarios::Scenario& scenario, const scenarios::Plan& 
     footer.switches = done.switches;
     footer.gpus = cluster.gpu_summaries();
     sink.end(footer);
+    if (learner != nullptr) policies::write_policy(*oversight.learn, learner->policy());
     return done.complete;
 }
 

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <filesystem>
 #include <optional>
 #include <string>
 #include <vector>
@@ -23,7 +24,8 @@ policies::GuardOptions guards_without(const std::vector<std::string>& off);
 /// Who watches over the policy of a run.
 struct Oversight {
     policies::GuardOptions guards;
-    std::optional<std::string> shadow;  ///< policy that is asked too and does not act
+    std::optional<std::filesystem::path> learn;  ///< a trained policy goes on learning and is written here at the end
+    std::optional<std::string> shadow;           ///< policy that is asked too and does not act
 };
 
 /// Runs a scenario under its policy on the simulator from `plan` on and tells `sink` everything, from the header to the
