@@ -86,6 +86,8 @@ Scenario parse_scenario(const std::string& text, const std::string& name, const 
     ReadContext context{catalogue, folder, parse_overrides(overrides), {}};
     YamlNode root = parse_yaml(text, name);
     if (!root.is_map()) throw error_at(root.place, "", "a scenario must be a map of keys, not " + root.shown());
+    if (root.find("families") != nullptr && root.find("job") == nullptr)
+        throw error_at(root.place, "", "a set of scenarios (it has families), where one scenario is wanted");
     apply_overrides(context, root, "");
     Scenario scenario;
     read_value(context, root, "", scenario, {});

@@ -185,7 +185,8 @@ class SetChecks {
 
 bool is_scenario_set(const std::string& text, const std::string& name) {
     const YamlNode root = parse_yaml(text, name);
-    return root.is_map() && root.find("families") != nullptr;
+    const auto has = [&](const char* key) { return root.find(key) != nullptr; };
+    return root.is_map() && (has("families") || (has("jobs") && has("clusters")));
 }
 
 ScenarioSet read_scenario_set(const std::filesystem::path& file, const Catalogue& catalogue) {
@@ -197,6 +198,9 @@ ScenarioSet parse_scenario_set(const std::string& text, const std::string& name,
     ReadContext context{catalogue, folder, {}, {}};
     YamlNode root = parse_yaml(text, name);
     if (!root.is_map()) throw error_at(root.place, "", "a scenario set must be a map of keys, not " + root.shown());
+    if (root.find("job") != nullptr && root.find("jobs") == nullptr)
+        throw error_at(root.place, "",
+                       "a scenario (it has a job), where a set of scenarios is wanted (jobs, clusters, families)");
     ScenarioSet set;
     read_value(context, root, "", set, {});
     if (set.name.empty()) set.name = std::filesystem::path(name).stem().string();

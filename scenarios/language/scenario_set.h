@@ -160,7 +160,8 @@ struct ScenarioSet {
     bool operator==(const ScenarioSet&) const = default;
 };
 
-/// Whether a YAML text is a scenario set (it has `families` at the top) rather than a scenario.
+/// Whether a YAML text is a scenario set (it has `families`, or `jobs` and `clusters`, at the top) rather than a
+/// scenario.
 bool is_scenario_set(const std::string& text, const std::string& name);
 
 /// Reads, resolves and checks a set. Throws ConfigError with file and line.

@@ -216,7 +216,7 @@ CsvExport export_csv(const fs::path& record, const fs::path& directory) {
     RecordReader reader(record);
     CsvSink sink(directory, record_stem(record));
     const RecordStatus status = reader.poll(sink);
-    if (!sink.begun) throw ConfigError(status.problem);
+    if (!sink.begun) throw ConfigError(why_no_run(record, status));
     return {sink.commit(), status.problem};
 }
 

@@ -163,6 +163,11 @@ std::optional<Provenance> RecordReader::provenance() const {
     return impl_->parser().provenance();
 }
 
+std::string why_no_run(const fs::path& file, const RecordStatus& status) {
+    return status.problem.empty() ? file.string() + ": holds the curves of a training or an evaluation, not a run"
+                                  : status.problem;
+}
+
 RecordStatus read_record(const fs::path& file, RunSink& sink) {
     return RecordReader(file).poll(sink);
 }

@@ -43,6 +43,9 @@ class RecordReader {
     std::unique_ptr<Impl> impl_;
 };
 
+/// Why a record has no run to report: its problem, or that it holds a training's or an evaluation's curves.
+std::string why_no_run(const std::filesystem::path& file, const RecordStatus& status);
+
 /// Reads a whole record. The message of a status that is not complete is for the person who asked for the file.
 RecordStatus read_record(const std::filesystem::path& file, RunSink& sink);
 

@@ -231,7 +231,7 @@ RecordSummary summarize_record(const std::filesystem::path& file) {
     SummarySink sink;
     RecordReader reader(file);
     const RecordStatus status = reader.poll(sink);
-    if (!sink.begun()) throw ConfigError(status.problem);
+    if (!sink.begun()) throw ConfigError(why_no_run(file, status));
     if (reader.level() == RecordLevel::kDecisions) {
         throw ConfigError(file.string() + ": recorded at level 'decisions', which holds no iterations to sum up");
     }

@@ -122,6 +122,11 @@ TEST(Train, RecordsLearningCurvesThatTheReaderKnows) {
     ASSERT_EQ(curves.evaluations.size(), 2u + 3u) << "static and the rule before, the learner after every other update";
     EXPECT_EQ(curves.evaluations[0].policy, "static");
     EXPECT_EQ(curves.evaluations[4].update, 6);
+    for (const char* command : {"compare curves.run.jsonl curves.run.jsonl", "export curves.run.jsonl --csv tables"}) {
+        const ProgramResult refused = folder.headway(command);
+        EXPECT_EQ(refused.exit_code, 2) << command;
+        EXPECT_THAT(refused.err, HasSubstr("curves.run.jsonl: holds the curves of a training")) << command;
+    }
 }
 
 TEST(Train, StopsInTimeAndKeepsWhatGoingOnNeeds) {

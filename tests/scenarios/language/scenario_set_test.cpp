@@ -59,6 +59,20 @@ TEST(ScenarioSet, IsToldFromAScenarioByItsFamilies) {
     EXPECT_FALSE(is_scenario_set("job: {model: gpt3-1.3b}\ncluster: selene\n", "scenario.yaml"));
 }
 
+TEST(ScenarioSet, SaysSoWhereAScenarioIsGivenForASetOrASetForAScenario) {
+    EXPECT_THAT(error_of("job: {model: gpt3-1.3b}\n"),
+                HasSubstr("small.yaml:1:1: a scenario (it has a job), where a set"));
+    try {
+        parse_scenario(kSmallSet, "small.yaml", ".", {tests::source_directory() / "scenarios"});
+        FAIL() << "a set is no scenario";
+    } catch (const ConfigError& error) {
+        EXPECT_THAT(error.what(), HasSubstr("a set of scenarios (it has families), where one scenario is wanted"));
+    }
+    const std::string misspelt = with(kSmallSet, "families:", "familys:");
+    EXPECT_TRUE(is_scenario_set(misspelt, "small.yaml"));
+    EXPECT_THAT(error_of(misspelt), HasSubstr("families: missing"));
+}
+
 TEST(ScenarioSet, StagesFollowEachOther) {
     const ScenarioSet set = parsed(std::string(kSmallSet) +
                                    "stages:\n  - {name: a, until: 0.25, families: [slow GPU]}\n"
