@@ -6,6 +6,7 @@
 
 #include "policies/learning/learned_policy.h"
 #include "policies/learning/policy_file.h"
+#include "policies/rules/best_static_policy.h"
 #include "policies/rules/greedy_policy.h"
 #include "policies/rules/hysteresis_policy.h"
 #include "policies/rules/oracle_policy.h"
@@ -40,6 +41,8 @@ std::unique_ptr<Policy> make_seer(RuleParameters parameters, const PolicyResourc
 
 /// Every policy, in order of the names. One list, so that listing, making and testing cannot drift apart.
 constexpr std::array kPolicies = {
+    PolicyFactory{"best-static", "the single plan that trains most in hindsight, taken at the first decision and kept",
+                  true, &make_seer<BestStaticPolicy>},
     PolicyFactory{"greedy", "the least predicted iteration at every decision, whatever the switch costs", false,
                   &make_rule<GreedyPolicy>},
     PolicyFactory{"hysteresis",

@@ -33,7 +33,7 @@ TEST(PolicyRegistry, NamesTheKnownPoliciesForAnUnknownOne) {
         make_policy("statik");
         FAIL() << "made a policy that does not exist";
     } catch (const std::invalid_argument& error) {
-        EXPECT_THAT(error.what(), ::testing::AllOf(::testing::StartsWith("no policy 'statik' (there is: greedy, "),
+        EXPECT_THAT(error.what(), ::testing::AllOf(::testing::StartsWith("no policy 'statik' (there is: best-static, "),
                                                    ::testing::EndsWith("(did you mean 'static'?)")));
     }
 }
