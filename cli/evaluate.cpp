@@ -80,7 +80,11 @@ std::optional<scenarios::EvaluatedRun> mean_of(const std::string& policy, int se
         run.decisions += figures.decisions / seeds;
         run.lost_iterations += figures.lost_iterations / seeds;
         run.paused_s += figures.paused_s / seeds;
-        if (figures.decisions > 0.0) run.only_choice += figures.only_choice / figures.decisions / seeds;
+        if (figures.decisions > 0.0) {
+            run.only_choice += figures.only_choice / figures.decisions / seeds;
+            run.handed_over += figures.handed_over / figures.decisions / seeds;
+            run.rolled_back += figures.rolled_back / figures.decisions / seeds;
+        }
         reactions += figures.reactions;
         reaction_sum += figures.reaction_sum_s;
     }

@@ -27,12 +27,16 @@ class JudgedEpisode final : public policies::EpisodeSink {
     bool decided(const policies::Decision& decision) override {
         const auto kind = decision.candidates[decision.chosen.candidate].kind;
         if (decision.candidates.size() == 1) ++only_choice;
+        if (decision.chosen.by == policies::Action::By::kRule) ++handed_over;
+        if (decision.chosen.by == policies::Action::By::kRollback) ++rolled_back;
         if (kind != policies::Candidate::Kind::kKeep && kind != policies::Candidate::Kind::kWaitForReplacement)
             switched_at.push_back(decision.observation.now);
         return !interrupted();
     }
 
     int only_choice = 0;
+    int handed_over = 0;
+    int rolled_back = 0;
     std::vector<Duration> switched_at;  ///< ascending
 };
 
@@ -79,6 +83,8 @@ EvaluationFigures run_evaluation(const EvaluationCase& one, const std::string& p
     figures.lost_iterations = static_cast<double>(done.iterations_lost);
     figures.paused_s = done.paused.s();
     figures.only_choice = sink.only_choice;
+    figures.handed_over = sink.handed_over;
+    figures.rolled_back = sink.rolled_back;
     figures.complete = done.complete ? 1.0 : 0.0;
     add_reactions(scenario.disturbances, sink.switched_at, figures);
     return figures;

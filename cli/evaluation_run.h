@@ -18,6 +18,8 @@ struct EvaluationFigures {
     double reactions = 0.0;       ///< disturbances that a switch followed while they lasted
     double reaction_sum_s = 0.0;  ///< over these, from begin to switch
     double only_choice = 0.0;     ///< decisions with nothing but candidate 0
+    double handed_over = 0.0;     ///< decisions that the guards' rule took
+    double rolled_back = 0.0;     ///< decisions by which a switch was taken back
     double complete = 1.0;        ///< 0: interrupted
 };
 

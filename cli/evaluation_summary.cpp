@@ -58,7 +58,10 @@ class ComparedPolicies {
         int reacted = 0;
         for (const EvaluatedScenario* scenario : judged_) {
             const scenarios::EvaluatedRun& run = scenario->runs[policy];
-            figures.switches += run.switches / static_cast<double>(judged_.size());
+            const auto scenarios = static_cast<double>(judged_.size());
+            figures.switches += run.switches / scenarios;
+            figures.handed_over += run.handed_over / scenarios;
+            figures.rolled_back += run.rolled_back / scenarios;
             if (!run.reaction_s) continue;
             reaction += *run.reaction_s;
             ++reacted;

@@ -20,6 +20,8 @@ void add_evaluated_figures(JsonText& json, const EvaluatedFigures& figures) {
         .field("lost_fraction", figures.lost_fraction)
         .field("switches", figures.switches)
         .field("reaction_s", figures.reaction_s)
+        .field("handed_over", figures.handed_over)
+        .field("rolled_back", figures.rolled_back)
         .field("scenarios", figures.scenarios);
 }
 
@@ -65,6 +67,8 @@ std::string evaluation_json(const EvaluationReport& report) {
                 .field("paused_s", run.paused_s)
                 .field("reaction_s", run.reaction_s)
                 .field("only_choice", run.only_choice)
+                .field("handed_over", run.handed_over)
+                .field("rolled_back", run.rolled_back)
                 .end_object();
         }
         json.end_object().end_object();

@@ -17,7 +17,9 @@ struct EvaluatedRun {
     double lost_iterations = 0.0;
     double paused_s = 0.0;             ///< in switches and recovery
     std::optional<double> reaction_s;  ///< from a disturbance's begin to the next switch; absent: none followed
-    double only_choice = 0.0;          ///< share of the decisions at which nothing but keeping was legal
+    double only_choice = 0.0;          ///< share of the decisions at which nothing but keeping was offered
+    double handed_over = 0.0;          ///< share of the decisions that the guards' rule took
+    double rolled_back = 0.0;          ///< share of the decisions by which a switch was taken back
 };
 
 struct EvaluatedScenario {
@@ -39,6 +41,8 @@ struct EvaluatedFigures {
     double lost_fraction = 0.0;
     double switches = 0.0;             ///< mean
     std::optional<double> reaction_s;  ///< mean over the scenarios where there was one
+    double handed_over = 0.0;          ///< mean share of the decisions, as above
+    double rolled_back = 0.0;
 };
 
 struct EvaluatedFamily {

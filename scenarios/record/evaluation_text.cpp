@@ -12,6 +12,7 @@ constexpr std::size_t kPolicyWidth = 26;
 constexpr std::size_t kFamilyWidth = 40;
 constexpr std::size_t kScenarioWidth = 24;
 constexpr std::size_t kWorstListed = 12;
+constexpr double kVisiblyAboveHealthy = 1.0005;
 
 std::string share_text(const std::optional<double>& share) {
     return share ? percent_text(*share) : "-";
@@ -62,6 +63,25 @@ std::string policies_table(const EvaluationReport& report) {
                 pad_left(reaction_text(figures.reaction_s), 14) + "\n";
     }
     return text;
+}
+
+/// What the table does not say by itself.
+std::string policies_notes(const EvaluationReport& report) {
+    std::string text;
+    for (const EvaluatedPolicy& policy : report.policies) {
+        const EvaluatedFigures& figures = policy.figures;
+        if (figures.handed_over <= 0.0 && figures.rolled_back <= 0.0) continue;
+        text += "  Of the decisions of " + policy.policy + ", guards took " + percent_text(figures.handed_over) +
+                " over to the rule (outside what it was trained on)\n  and used " + percent_text(figures.rolled_back) +
+                " to take back a switch that missed its prediction.\n";
+    }
+    const bool above = std::any_of(report.scenarios.begin(), report.scenarios.end(), [](const EvaluatedScenario& one) {
+        return std::any_of(one.runs.begin(), one.runs.end(),
+                           [](const EvaluatedRun& run) { return run.goodput > kVisiblyAboveHealthy; });
+    });
+    if (above)
+        text += "  Goodput above 100 %: plans that are faster than the initial one even with everything healthy.\n";
+    return text.empty() ? "" : "\n" + text;
 }
 
 std::string families_table(const EvaluationReport& report) {
@@ -139,8 +159,8 @@ std::string evaluation_text(const EvaluationReport& report) {
     if (!report.complete)
         text += "INTERRUPTED: " + std::to_string(report.scenarios.size()) + " of " + std::to_string(report.planned) +
                 " scenarios\n";
-    return text + "\n" + policies_table(report) + families_table(report) + single_table(report) + pairs_table(report) +
-           losses_table(report);
+    return text + "\n" + policies_table(report) + policies_notes(report) + families_table(report) +
+           single_table(report) + pairs_table(report) + losses_table(report);
 }
 
 }  // namespace headway::scenarios
