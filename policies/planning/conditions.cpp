@@ -9,10 +9,28 @@ namespace headway::policies {
 ConditionsEstimator::ConditionsEstimator(const scenarios::Cluster& cluster) : links_(cluster), paces_(cluster) {}
 
 void ConditionsEstimator::start_episode(double model_error) {
+    told_.clear();
+    told_under_ = scenarios::Plan();
+    repeats_ = 0;
     links_.start_episode();
     paces_.start_episode(model_error);
     conditions_ = scenarios::Conditions();
     ++version_;
+}
+
+/// Measurements that come late are told again and again until the first new ones arrive: that says nothing about noise.
+bool ConditionsEstimator::told_again(const Observation& observation) {
+    constexpr int kLatest = 2;
+    const bool same =
+        observation.plan == told_under_ && !observation.ranks.empty() &&
+        std::equal(observation.ranks.begin(), observation.ranks.end(), told_.begin(), told_.end(),
+                   [](const RankObservation& rank, Duration told) { return rank.measured.compute == told; });
+    if (same) return repeats_++ < kLatest;
+    repeats_ = 0;
+    told_under_ = observation.plan;
+    told_.clear();
+    for (const RankObservation& rank : observation.ranks) told_.push_back(rank.measured.compute);
+    return false;
 }
 
 scenarios::Conditions ConditionsEstimator::gather(int pipeline) const {
@@ -29,6 +47,7 @@ scenarios::Conditions ConditionsEstimator::gather(int pipeline) const {
 
 void ConditionsEstimator::update(const Observation& observation, const scenarios::IterationCosts& costs,
                                  const Predict& predict) {
+    if (told_again(observation)) return;
     const bool links = links_.update(observation, costs, paces_.noise());
     const bool paces = paces_.update(observation, costs, links_.fabric());
     if (!links && !paces) return;

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <functional>
+#include <vector>
 
 #include "policies/observation.h"
 #include "policies/planning/gpu_paces.h"
@@ -35,11 +36,15 @@ class ConditionsEstimator {
 
   private:
     scenarios::Conditions gather(int pipeline) const;
+    bool told_again(const Observation& observation);
 
     LinkStates links_;
     GpuPaces paces_;
     scenarios::Conditions conditions_;
     int version_ = 0;
+    std::vector<Duration> told_;  ///< [ranks] compute times of the last new measurements, and their plan
+    scenarios::Plan told_under_;
+    int repeats_ = 0;
 };
 
 }  // namespace headway::policies

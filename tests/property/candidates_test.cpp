@@ -108,7 +108,7 @@ class Candidates : public testing::TestWithParam<int> {};
 TEST_P(Candidates, AreLegalAndTakeWhatTheySay) {
     const auto seed = static_cast<std::uint64_t>(GetParam());
     const scenarios::Scenario scenario = random_scenario(seed);
-    SimulatedCluster cluster(scenario, nullptr, SimulationOptions::quick());
+    SimulatedCluster cluster(scenario, nullptr, SimulationOptions{.heat_together = true});
     policies::CandidateGenerator generator(cluster.facts());
     std::vector<Candidate> candidates;
     observe(cluster, generator, candidates, seed);
