@@ -24,6 +24,8 @@ namespace {
 
 constexpr double kWorthOffering = 0.002;  ///< of the iteration: what a change has to promise
 constexpr std::size_t kOfAKind = 4;
+constexpr double kCorrectionMoves = 0.1;  ///< share of the way that the usual correction goes at a decision
+constexpr double kUnexplained = 0.985;
 constexpr double kHardlySlower = 1.03;  ///< than the initial plan on a healthy cluster
 
 }  // namespace
@@ -49,7 +51,7 @@ class CandidateGenerator::Impl {
         last_plan_.reset();
         plan_before_.reset();
         last_.clear();
-        correction_ = 1.0;
+        correction_ = usual_correction_ = model_error_;
     }
 
     std::vector<Candidate> propose(const Observation& observation, std::span<const Plan> further) {
@@ -61,8 +63,7 @@ class CandidateGenerator::Impl {
         conditions_.update(observation, predictor_.costs(plan), [&](const scenarios::Conditions& conditions) {
             return predictor_.iteration(plan, conditions);
         });
-        if (observation.iteration > Duration())
-            correction_ = observation.iteration / predictor_.iteration(plan, conditions_.conditions());
+        if (observation.iteration > Duration()) correct(observation);
         if (observation.loss) {
             last_.clear();
             return recover(observation, further);
@@ -83,6 +84,14 @@ class CandidateGenerator::Impl {
     }
 
   private:
+    /// What predictions are multiplied by. An iteration much faster than predicted says that some GPU or link is not as
+    /// slow as it seems (noise, measurements that come late), not that all plans are faster.
+    void correct(const Observation& observation) {
+        const double now = observation.iteration / predictor_.iteration(observation.plan, conditions_.conditions());
+        usual_correction_ += kCorrectionMoves * (now - usual_correction_);
+        correction_ = std::max(now, kUnexplained * usual_correction_);
+    }
+
     bool unchanged(const Observation& observation, std::span<const Plan> further) const {
         return !last_.empty() && last_version_ == conditions_.version() &&
                last_unavailable_ == observation.unavailable_gpus &&
@@ -131,8 +140,8 @@ class CandidateGenerator::Impl {
     std::vector<Candidate> rebalance(const Observation& observation, std::span<const Plan> further) {
         const Plan& plan = observation.plan;
         Proposal proposal(facts_, predictor_, conditions_.conditions(), observation.unavailable_gpus, correction_);
-        const Duration expected = proposal.iteration(plan).scaled(correction_);
-        proposal.start(keep(plan, expected));
+        proposal.start(keep(plan, observation.iteration > Duration() ? observation.iteration
+                                                                     : proposal.iteration(plan).scaled(correction_)));
 
         const auto layout = predictor_.of_layout(plan);
         layout->set(conditions_.conditions());
@@ -166,6 +175,7 @@ class CandidateGenerator::Impl {
     bool mixed_ = false;  ///< the cluster has several types of GPUs
     LayoutOffers layouts_;
     double model_error_ = 1.0;
+    double usual_correction_ = 1.0;
     double correction_ = 1.0;  ///< measured iteration of the current plan over its prediction
 
     std::optional<Plan> last_plan_, plan_before_;

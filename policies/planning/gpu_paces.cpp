@@ -87,6 +87,7 @@ void GpuPaces::start_episode(double model_error) {
     const std::size_t gpus = type_of_gpu_.size();
     paces_.assign(gpus, GpuPace());
     slow_.assign(gpus, SteadyValue());
+    known_slow_.assign(gpus, 0.0);
     const std::size_t nodes = gpus > 0 ? static_cast<std::size_t>(node_of_gpu_.back()) + 1 : 0;
     slow_of_node_.assign(nodes, SteadyValue());
     by_node_.resize(nodes);
@@ -98,7 +99,7 @@ void GpuPaces::start_episode(double model_error) {
     plan_ = scenarios::Plan();
     has_baseline_ = false;
     baseline_ = std::log(model_error);
-    noise_ = 0.0;
+    noise_ = sure_noise_ = 0.0;
     judged_ = 0;
 }
 
@@ -109,6 +110,7 @@ void GpuPaces::forget_replaced(const Observation& observation) {
     for (std::size_t gpu = 0; gpu < now.size(); ++gpu) {
         if (!was_unavailable_[gpu] || now[gpu]) continue;
         slow_[gpu] = SteadyValue();
+        known_slow_[gpu] = 0.0;
         paces_[gpu] = GpuPace();
         clock_[gpu] = 1.0;
     }
@@ -166,6 +168,8 @@ void GpuPaces::judge_noise() {
         noise_ = std::min(kMostFirstNoise, kMadToDeviation * median_of(scratch_));
     }
     noise_ = std::max(noise_, kLeastNoise);
+    // Few differences tell it roughly only.
+    sure_noise_ = noise_ * (1.0 + 2.0 / std::sqrt(static_cast<double>(ranks_.size()) * std::max(1, judged_)));
     std::fill(last_slow_.begin(), last_slow_.end(), std::nan(""));
     for (const Rank& rank : ranks_)
         if (rank.measured) last_slow_[static_cast<std::size_t>(rank.gpu)] = rank.slow - median;
@@ -190,18 +194,24 @@ void GpuPaces::judge_gpus() {
         }
     }
     // A median is as noisy as 2 / pi as many single values.
-    const auto noise_of = [&](std::size_t count) { return noise_ * 1.25 / std::sqrt(static_cast<double>(count)); };
+    const auto noise_of = [&](std::size_t count) { return sure_noise_ * 1.25 / std::sqrt(static_cast<double>(count)); };
     const double of_all = median_of(scratch_);
     slow_of_all_.update(of_all, noise_of(scratch_.size()), kDifference);
     for (std::size_t node = 0; node < by_node_.size(); ++node)
         if (by_node_[node].size() > 1)
-            slow_of_node_[node].update(median_of(by_node_[node]), noise_of(by_node_[node].size()), kDifference,
-                                       slow_of_all_.published());
+            slow_of_node_[node].update(median_of(by_node_[node]) - slow_of_all_.published(),
+                                       noise_of(by_node_[node].size()), kDifference);
 }
 
-double GpuPaces::common(int gpu) const {
-    const double of_node = slow_of_node_[static_cast<std::size_t>(node_of(gpu))].published();
-    return of_node != 0.0 ? of_node : slow_of_all_.published();
+double GpuPaces::common(int node) const {
+    return slow_of_all_.published() + slow_of_node_[static_cast<std::size_t>(node)].published();
+}
+
+/// Healthy where that explains what was measured of a GPU that differs from the others of its node.
+double GpuPaces::total(int gpu) const {
+    const SteadyValue& own = slow_[static_cast<std::size_t>(gpu)];
+    const double slow = common(node_of(gpu)) + own.published();
+    return own.published() != 0.0 && std::abs(slow) < own.within() ? 0.0 : slow;
 }
 
 GpuPace GpuPaces::pace_of(const Rank& rank, double slow, double clock, double fabric) const {
@@ -233,18 +243,21 @@ bool GpuPaces::update(const Observation& observation, const scenarios::Iteration
         const Rank& rank = ranks_[r];
         if (!rank.measured) continue;
         const auto gpu = static_cast<std::size_t>(rank.gpu);
-        bool moved = slow_[gpu].update(rank.own, noise_, kDifference, common(rank.gpu));
+        slow_[gpu].update(rank.own - common(node_of(rank.gpu)), sure_noise_, kDifference);
+        const double slow = total(rank.gpu);
+        bool moved = slow != known_slow_[gpu];
+        known_slow_[gpu] = slow;
         const double best = best_clock_[static_cast<std::size_t>(type_of_gpu_[gpu])];
         const double mhz = observation.ranks[r].measured.sm_clock_mhz;
         double clock = best > 0.0 && mhz > 0.0 ? mhz / best : 1.0;
         if (clock > 1.0 - kClockDifference) clock = 1.0;
         if (std::abs(clock - clock_[gpu]) > kClockDifference) {
             clock_[gpu] = clock;
-            moved = moved || slow_[gpu].published() != 0.0;
+            moved = moved || slow != 0.0;
         }
         if (!moved && same_plan) continue;
         const double inside = fabric.empty() ? 1.0 : fabric[static_cast<std::size_t>(node_of_gpu_[gpu])];
-        paces_[gpu] = pace_of(rank, slow_[gpu].published(), clock_[gpu], inside);
+        paces_[gpu] = pace_of(rank, slow, clock_[gpu], inside);
         changed = changed || moved;
     }
     return changed;

@@ -46,16 +46,18 @@ class GpuPaces {
     void judge_noise();
     /// What GPUs take by themselves; and what those of a node, and all, have in common.
     void judge_gpus();
-    double common(int gpu) const;
+    double common(int node) const;
+    double total(int gpu) const;
     void forget_replaced(const Observation& observation);
     scenarios::GpuPace pace_of(const Rank& rank, double slow, double clock, double fabric) const;
 
     std::vector<int> type_of_gpu_, node_of_gpu_;
     std::vector<scenarios::GpuPace> paces_;
-    std::vector<SteadyValue> slow_of_node_;  ///< [nodes] of the middle one of its ranks
+    std::vector<SteadyValue> slow_of_node_;  ///< [nodes] the middle one of its ranks, over that of all
     SteadyValue slow_of_all_;
     std::vector<std::vector<double>> by_node_;  ///< scratch
-    std::vector<SteadyValue> slow_;             ///< [GPUs]
+    std::vector<SteadyValue> slow_;             ///< [GPUs] over what its node has in common
+    std::vector<double> known_slow_;            ///< [GPUs] log of how slow it is taken to be
     std::vector<double> last_slow_;             ///< [GPUs] against the median, of the update before; NaN: not measured
     std::vector<double> clock_;                 ///< [GPUs] as last used
     std::vector<double> best_clock_;            ///< [types]
@@ -65,7 +67,7 @@ class GpuPaces {
     scenarios::Plan plan_;
     bool has_baseline_ = false;
     double baseline_ = 0.0;  ///< log of what all ranks take over what costs say
-    double noise_ = 0.0;
+    double noise_ = 0.0, sure_noise_ = 0.0;
     int judged_ = 0;
 };
 
