@@ -10,8 +10,8 @@ namespace headway::policies {
 
 namespace {
 
-/// Rules that show the oracle around. Static first: its episode says how long the others may last.
-constexpr const char* kGuides[] = {"static", "greedy", "hysteresis", "ski-rental"};
+/// Who shows the oracle around. Static first: its episode says how long the others may last.
+constexpr const char* kGuides[] = {"static", "greedy", "hysteresis", "ski-rental", "best-static"};
 constexpr int kRounds = 2;
 constexpr std::int64_t kMostSteps = 400;
 
@@ -30,7 +30,7 @@ void OraclePolicy::start_episode(const ClusterFacts& facts, std::uint64_t seed) 
     PlanPool pool;
     EpisodeSummary nothing_done;
     for (const char* guide : kGuides) {
-        const EpisodeSummary done = rehearsal.play(*make_policy(guide), &pool);
+        const EpisodeSummary done = rehearsal.play(*make_policy(guide, resources_), &pool);
         if (guide == kGuides[0]) nothing_done = done;
     }
 

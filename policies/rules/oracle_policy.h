@@ -11,7 +11,8 @@ namespace headway::policies {
 /// Knows the future: plays the episode beforehand in what-if worlds of the same scenario and seed, and does what turned
 /// out best there. The line that every policy is measured against; never to be deployed.
 ///
-/// 1. The simple rules play the episode; plans that looked good anywhere form a pool.
+/// 1. The rules and the best single plan in hindsight (best_static_policy.h) play the episode; plans that looked good
+/// anywhere form a pool.
 /// 2. Each plan of the pool trains alone through the whole episode.
 /// 3. A dynamic programme over times and plans puts a schedule together (schedule_search.h).
 /// 4. The schedule is played; what the generator offers on the way joins the pool, and 2 and 3 are done once more.
