@@ -19,8 +19,9 @@ constexpr double kMadToDeviation = 1.4826;
 constexpr double kSteadyShare = 0.4;           ///< of the ranks: a slow node is up to half of a small job
 constexpr double kSteadyToDeviation = 1.9069;  ///< deviation over that quantile of absolute values, normal law
 constexpr double kMuchSlower = 0.1;
-constexpr double kModelError = 0.1;  ///< beyond this the median rank is slow, not the model wrong
-constexpr double kForgotten = 0.15;  ///< of the noise, each interval
+constexpr double kModelError = 0.1;   ///< beyond this the median rank is slow, not the model wrong
+constexpr double kMedianMoves = 0.1;  ///< share of the way that the usual median goes at a decision
+constexpr double kForgotten = 0.15;   ///< of the noise, each interval
 
 double quantile_of(std::vector<double>& values, double share) {
     const auto place = values.begin() + static_cast<std::ptrdiff_t>(static_cast<double>(values.size()) * share);
@@ -150,7 +151,8 @@ void GpuPaces::judge_noise() {
         if (rank.measured) scratch_.push_back(rank.slow);
     const double median = median_of(scratch_);
     if (!has_baseline_ && std::abs(median - baseline_) < kModelError) baseline_ = median;
-    if (median < baseline_) baseline_ += (median - baseline_) * 0.25;
+    usual_median_ += (median - usual_median_) * (has_baseline_ ? kMedianMoves : 1.0);
+    baseline_ = std::min(baseline_, usual_median_);
     has_baseline_ = true;
     // What every rank has in common moves no share: ranks are compared with their median.
     scratch_.clear();
@@ -193,8 +195,11 @@ void GpuPaces::judge_gpus() {
             scratch_.push_back(rank.own);
         }
     }
-    // A median is as noisy as 2 / pi as many single values.
-    const auto noise_of = [&](std::size_t count) { return sure_noise_ * 1.25 / std::sqrt(static_cast<double>(count)); };
+    // A median is as noisy as 2 / pi as many single values; the ranks of a replica, which share its data, are one.
+    const auto noise_of = [&](std::size_t count) {
+        const auto apart = std::min(count, static_cast<std::size_t>(plan_.layout.data));
+        return sure_noise_ * 1.25 / std::sqrt(static_cast<double>(apart));
+    };
     const double of_all = median_of(scratch_);
     slow_of_all_.update(of_all, noise_of(scratch_.size()), kDifference);
     for (std::size_t node = 0; node < by_node_.size(); ++node)

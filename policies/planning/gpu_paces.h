@@ -67,6 +67,7 @@ class GpuPaces {
     scenarios::Plan plan_;
     bool has_baseline_ = false;
     double baseline_ = 0.0;  ///< log of what all ranks take over what costs say
+    double usual_median_ = 0.0;
     double noise_ = 0.0, sure_noise_ = 0.0;
     int judged_ = 0;
 };
