@@ -137,7 +137,7 @@ std::int64_t of_stage(const std::vector<std::int64_t>& values, const Layout& lay
 
 }  // namespace
 
-scenarios::Duration iteration_lower_bound(const Layout& layout, std::span<const int> micro_batches,
+scenarios::Duration iteration_lower_bound(const Layout& layout, bool tied_embedding, std::span<const int> micro_batches,
                                           const StepTimes& times) {
     std::vector<std::int64_t> ends(static_cast<std::size_t>(layout.pipeline), 0);
     for (int r = 0; r < layout.data; ++r) {
@@ -145,6 +145,8 @@ scenarios::Duration iteration_lower_bound(const Layout& layout, std::span<const 
         ReplicaBound(layout, times, r, micro_batches[static_cast<std::size_t>(r)]).raise(ends);
     }
     const bool replicated = layout.data * layout.context > 1;  // as the programs have it
+    const std::int64_t tied = std::max(bound_value(times.reduce_tied_embedding, 0),
+                                       bound_value(times.reduce_tied_embedding, ends.size() - 1));
     std::int64_t reduced = 0;
     for (int s = 0; s < layout.pipeline; ++s) {
         const auto stage = static_cast<std::size_t>(s);
@@ -155,6 +157,9 @@ scenarios::Duration iteration_lower_bound(const Layout& layout, std::span<const 
                             bound_value(times.reduce_gradients, first_chunk));
         }
         if (replicated && !layout.overlap_grad_reduce) end += of_stage(times.reduce_gradients, layout, s);
+        const bool holds_tied = tied_embedding && layout.pipeline > 1 && (s == 0 || s == layout.pipeline - 1);
+        if (holds_tied && layout.overlap_grad_reduce) end = std::max(end, ends[stage] + tied);
+        if (holds_tied && !layout.overlap_grad_reduce) end += tied;
         reduced = std::max(reduced, end);
     }
     std::int64_t last = reduced;

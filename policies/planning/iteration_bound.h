@@ -13,7 +13,7 @@ namespace headway::policies {
 /// hold it up, the way of the first micro-batch to it and of the last one back from it, gradients, optimizer and
 /// parameters after that. Exact for equal stages without messages (GPipe and 1F1B: (m + p - 1) (f + b); interleaved:
 /// (m + (p - 1) / v) (f + b), Narayanan et al. 2021, section 2.2). `micro_batches` [data].
-scenarios::Duration iteration_lower_bound(const scenarios::Layout& layout, std::span<const int> micro_batches,
-                                          const scenarios::StepTimes& times);
+scenarios::Duration iteration_lower_bound(const scenarios::Layout& layout, bool tied_embedding,
+                                          std::span<const int> micro_batches, const scenarios::StepTimes& times);
 
 }  // namespace headway::policies

@@ -32,7 +32,8 @@ using scenarios::Plan;
 using scenarios::StepTimes;
 
 constexpr std::size_t kRememberedEvaluators = 48;
-constexpr std::size_t kPlansOfUnevenLayout = 3;
+constexpr double kWorthAnOrder = 0.99;  ///< of the iteration in the order that strategies have by themselves
+constexpr std::size_t kPlansOfUnevenLayout = 6;
 constexpr std::int64_t kExpansionsBetweenQuestions = 64;
 
 /// Conditions as a layout sees them: delays of hops belong to one number of stages.
@@ -200,20 +201,31 @@ class BestFirst {
         const GpuGroups& where = groups(point.layout.tensor);
         PlanMemory memory(job, point.layout, memory_of_gpu_);
         std::vector<Plan> plans;
-        if (bounds_.uniform()) {
-            plans.push_back(even_plan(task_, point, where, GpuOrder::kStagesTogether));
-        } else {
+        if (!bounds_.uniform()) {
             plans = uneven_.of(point, where, memory, kPlansOfUnevenLayout);
+        } else {
+            plans.push_back(even_plan(task_, point, where, GpuOrder::kStagesTogether));
+            if (point.layout.pipeline > 1)
+                for (const GpuOrder order : {GpuOrder::kReplicasTogether, GpuOrder::kEndsTogether})
+                    plans.push_back(even_plan(task_, point, where, order));
         }
-        for (Plan& plan : plans) {
-            const PlanMemory::Fullest fullest = memory.fullest(plan);
-            if (fullest.share > 1.0) {
-                remember_shortage(point, fullest);
-                continue;
+        Duration in_order;
+        for (std::size_t i = 0; i < plans.size(); ++i) {
+            Plan& plan = plans[i];
+            if (i == 0 || !bounds_.uniform()) {
+                const PlanMemory::Fullest fullest = memory.fullest(plan);
+                if (fullest.share > 1.0) {
+                    remember_shortage(point, fullest);
+                    if (bounds_.uniform()) return;  // equal GPUs: another order needs the same
+                    continue;
+                }
             }
             ++result_.costed;
             const StepTimes times = times_of(task_, scenarios::iteration_costs(job, task_.cluster, plan), plan);
-            const Duration bound = iteration_lower_bound(plan.layout, plan.micro_batches_of_replica, times);
+            const Duration bound =
+                iteration_lower_bound(plan.layout, job.model.tied_embedding, plan.micro_batches_of_replica, times);
+            if (i == 0) in_order = bound;
+            if (bounds_.uniform() && i > 0 && bound.s() > kWorthAnOrder * in_order.s()) continue;
             queue_.push({bound, Stage::kPlan, entry.order, entry.point, std::move(plan)});
         }
     }

@@ -14,7 +14,8 @@
 /// Best first: every legal layout gets a lower bound of its iteration from the time of its layers alone; in the order
 /// of that bound layouts that fit in memory get their costs and a tighter bound (iteration_bound.h); in the order of
 /// that one the longest path is evaluated (scenarios/timing). When as many plans as asked for are evaluated and no
-/// bound is below them, the rest cannot be better and is left alone: the result is that of evaluating everything.
+/// bound is below them, the rest cannot be better and is left alone: the result is that of evaluating everything
+/// (GPUs in the order that strategies give them; in another one where that gains a per cent).
 /// Where plans contend for links, the caller lends a simulator (policies/ knows none), and the best evaluated plans are
 /// simulated in the same manner, since contention only makes an iteration longer. Where GPUs are not alike
 /// (point_bounds.h says when) a layout stands for the best few plans of uneven_plans.h, not for all there are.

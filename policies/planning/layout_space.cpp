@@ -353,8 +353,9 @@ scenarios::Plan even_plan(const PlanningTask& task, const LayoutPoint& point, co
     plan.gpu_of_rank.resize(static_cast<std::size_t>(layout.world_size()));
     for (int stage = 0; stage < layout.pipeline; ++stage)
         for (int replica = 0; replica < layout.data; ++replica) {
-            const int worker =
-                order == GpuOrder::kStagesTogether ? stage * layout.data + replica : replica * layout.pipeline + stage;
+            const int in_replica = order == GpuOrder::kEndsTogether ? (stage + 1) % layout.pipeline : stage;
+            const int worker = order == GpuOrder::kStagesTogether ? stage * layout.data + replica
+                                                                  : replica * layout.pipeline + in_replica;
             for (int context = 0; context < layout.context; ++context) {
                 const int place = worker * layout.context + context;
                 const int group = group_order.empty() ? place : group_order[static_cast<std::size_t>(place)];

@@ -77,8 +77,9 @@ std::vector<int> even_shares(int micro_batches, int unit, int replicas);
 
 /// Rank order of the GPUs that a plan uses.
 enum class GpuOrder {
-    kStagesTogether,   ///< stage by stage, as the strategy language places ranks
-    kReplicasTogether  ///< replica by replica: all stages of a replica are neighbours
+    kStagesTogether,    ///< stage by stage, as the strategy language places ranks
+    kReplicasTogether,  ///< replica by replica: all stages of a replica are neighbours
+    kEndsTogether       ///< the same, its last stage beside its first: they reduce the tied embedding
 };
 
 /// The plan of a point with equal stages and shares (or those that the task gives), on the first groups, or on those of

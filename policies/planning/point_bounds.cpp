@@ -144,7 +144,7 @@ Duration PointBounds::even_bound(const LayoutPoint& point, const UnitCosts& unit
         most = *std::max_element(task_.strategy.micro_batches_per_replica.begin(),
                                  task_.strategy.micro_batches_per_replica.end());
     }
-    return iteration_lower_bound(layout, {&most, 1}, times_);
+    return iteration_lower_bound(layout, false, {&most, 1}, times_);
 }
 
 Duration PointBounds::speed_bound(const LayoutPoint& point, const Units& units) const {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <iterator>
 #include <limits>
 #include <numeric>
 #include <optional>
@@ -15,6 +16,8 @@ namespace {
 
 using scenarios::Layout;
 using scenarios::Plan;
+
+constexpr double kWorthCosting = 1.25;  ///< of the best estimate
 
 /// A stage as linear in its layers.
 struct StageSpeed {
@@ -230,22 +233,36 @@ std::vector<Plan> UnevenPlans::of(const LayoutPoint& point, const GpuGroups& gro
     std::stable_sort(slow_first.begin(), slow_first.end(), by(seconds));
     std::reverse(slow_first.begin(), slow_first.end());  // of equals the first ones stay first
 
-    std::vector<std::pair<double, Plan>> candidates;
+    const bool ends_meet = layout.pipeline > 2 && task_.job.model.tied_embedding;
+    using Candidates = std::vector<std::pair<double, Plan>>;
+    const auto sort = [](Candidates& candidates) {
+        std::stable_sort(candidates.begin(), candidates.end(),
+                         [](const auto& a, const auto& b) { return a.first < b.first; });
+    };
+    Candidates best_of_places, others;
     std::vector<std::vector<int>> placed;
     for (const std::vector<int>* order : {&in_order, &slow_first, &fast_first})
-        for (const GpuOrder together : {GpuOrder::kStagesTogether, GpuOrder::kReplicasTogether}) {
+        for (const GpuOrder together :
+             {GpuOrder::kStagesTogether, GpuOrder::kReplicasTogether, GpuOrder::kEndsTogether}) {
+            if (together == GpuOrder::kEndsTogether && !ends_meet) continue;
             Plan plan = even_plan(task_, point, groups, together, *order);
             if (std::find(placed.begin(), placed.end(), plan.gpu_of_rank) != placed.end()) continue;
             placed.push_back(plan.gpu_of_rank);
-            PlacedLayout(task_, speeds_, point, std::move(plan), memory).add_to(candidates);
+            Candidates here;
+            PlacedLayout(task_, speeds_, point, std::move(plan), memory).add_to(here);
+            sort(here);
+            best_of_places.push_back(std::move(here.front()));
+            others.insert(others.end(), std::make_move_iterator(here.begin() + 1), std::make_move_iterator(here.end()));
         }
-    std::stable_sort(candidates.begin(), candidates.end(),
-                     [](const auto& a, const auto& b) { return a.first < b.first; });
+    // The estimate knows nothing of links, which decide between places where it is nearly the same.
+    sort(best_of_places);
+    sort(others);
     std::vector<Plan> best;
-    for (auto& [time, plan] : candidates) {
-        if (best.size() == plans) break;
-        if (std::find(best.begin(), best.end(), plan) == best.end()) best.push_back(std::move(plan));
-    }
+    for (Candidates* candidates : {&best_of_places, &others})
+        for (auto& [time, plan] : *candidates) {
+            if (best.size() == plans || time > kWorthCosting * best_of_places.front().first) break;
+            if (std::find(best.begin(), best.end(), plan) == best.end()) best.push_back(std::move(plan));
+        }
     return best;
 }
 

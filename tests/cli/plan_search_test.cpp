@@ -82,11 +82,10 @@ TEST_P(PlanSearch, IsWithinThreePerCentOfSimulatingEverything) {
     int simulations = 0;
     for (const LayoutPoint& point : policies::layout_points(task, found.tensor_across_nodes)) {
         const GpuGroups groups(task.cluster, policies::usable_gpus(task), point.layout.tensor);
-        for (const GpuOrder order : {GpuOrder::kStagesTogether, GpuOrder::kReplicasTogether}) {
+        for (const GpuOrder order : {GpuOrder::kStagesTogether, GpuOrder::kReplicasTogether, GpuOrder::kEndsTogether}) {
             const Plan plan = policies::even_plan(task, point, groups, order);
             if (!scenarios::memory_shortages(policies::job_of(task, point), task.cluster, plan).empty()) continue;
-            if (order == GpuOrder::kReplicasTogether && (point.layout.data == 1 || point.layout.pipeline == 1))
-                continue;
+            if (order != GpuOrder::kStagesTogether && point.layout.pipeline == 1) continue;
             const Duration time = simulated(scenario, task, point, plan);
             ++simulations;
             if (time >= best) continue;

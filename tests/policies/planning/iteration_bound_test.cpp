@@ -18,8 +18,8 @@ TEST(IterationBound, IsNeverAboveTheEvaluationOfRandomPlans) {
         RandomPlan random = scenarios::timing_test::random_plan(seed);
         random.times.micro_batch_factor.clear();  // the bound does not look at single micro-batches
         const Duration exact = scenarios::Evaluator(random.plan, random.tied_embedding).iteration_time(random.times);
-        const Duration bound =
-            policies::iteration_lower_bound(random.plan.layout, random.plan.micro_batches_of_replica, random.times);
+        const Duration bound = policies::iteration_lower_bound(random.plan.layout, random.tied_embedding,
+                                                               random.plan.micro_batches_of_replica, random.times);
         ASSERT_LE(bound, exact) << "seed " << seed << ": " << scenarios::timing_test::describe(random);
         if (exact == Duration()) continue;
         tightest = std::max(tightest, bound / exact);

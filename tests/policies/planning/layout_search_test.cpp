@@ -65,7 +65,8 @@ TEST(LayoutSearch, BoundsAreNeverAboveTheEvaluation) {
             const auto times = scenarios::step_times(
                 scenarios::iteration_costs(policies::job_of(task, point), task.cluster, plan), plan, task.cluster);
             const Duration exact = evaluated(task, point, plan);
-            const Duration tight = policies::iteration_lower_bound(plan.layout, plan.micro_batches_of_replica, times);
+            const Duration tight = policies::iteration_lower_bound(plan.layout, task.job.model.tied_embedding,
+                                                                   plan.micro_batches_of_replica, times);
             EXPECT_LE(tight, exact) << scenarios::describe(point.layout);
             EXPECT_LE(bounds(point), exact) << scenarios::describe(point.layout);
             EXPECT_GT(bounds(point).s(), 0.3 * exact.s()) << scenarios::describe(point.layout);
@@ -107,7 +108,9 @@ TEST(LayoutSearch, BoundsHoldForEveryPlanOfUnevenGpus) {
                 const auto costs = scenarios::iteration_costs(job, task.cluster, plan);
                 const auto times = scenarios::step_times(costs, plan, task.cluster, task.conditions);
                 const Duration exact = scenarios::Evaluator(plan, job.model.tied_embedding).iteration_time(times);
-                EXPECT_LE(policies::iteration_lower_bound(plan.layout, plan.micro_batches_of_replica, times), exact)
+                EXPECT_LE(policies::iteration_lower_bound(plan.layout, task.job.model.tied_embedding,
+                                                          plan.micro_batches_of_replica, times),
+                          exact)
                     << scenarios::describe(plan.layout);
                 EXPECT_LE(bounds(point), exact) << scenarios::describe(plan.layout);
             }
@@ -134,28 +137,39 @@ TEST(LayoutSearch, BoundIsExactForEqualStagesWithoutMessages) {
     times.forward.assign(4, 1000);
     times.backward.assign(4, 2000);
     const std::vector<int> micro_batches = {8};
-    EXPECT_EQ(policies::iteration_lower_bound(layout, micro_batches, times).ns(), (8 + 3) * 3000);
+    EXPECT_EQ(policies::iteration_lower_bound(layout, false, micro_batches, times).ns(), (8 + 3) * 3000);
     layout = scenarios::layout_of(1, 4, 1, 2);
     times.forward.assign(8, 500);
     times.backward.assign(8, 1000);
-    EXPECT_EQ(policies::iteration_lower_bound(layout, micro_batches, times).ns(), 8 * 3000 + 3 * 1500);
+    EXPECT_EQ(policies::iteration_lower_bound(layout, false, micro_batches, times).ns(), 8 * 3000 + 3 * 1500);
 }
 
 TEST(LayoutSearch, FindsWhatEvaluatingEverythingFinds) {
     for (const PlanningTask& task : various_tasks()) {
-        std::vector<Duration> all;
+        std::vector<Duration> in_order, any_order;  // of each layout
         for (const LayoutPoint& point : policies::layout_points(task, false)) {
             const Plan plan = plan_in_order(task, point);
-            if (scenarios::memory_shortages(policies::job_of(task, point), task.cluster, plan).empty())
-                all.push_back(evaluated(task, point, plan));
+            if (!scenarios::memory_shortages(policies::job_of(task, point), task.cluster, plan).empty()) continue;
+            in_order.push_back(evaluated(task, point, plan));
+            any_order.push_back(in_order.back());
+            const GpuGroups groups(task.cluster, policies::usable_gpus(task), point.layout.tensor);
+            for (const GpuOrder order : {GpuOrder::kReplicasTogether, GpuOrder::kEndsTogether})
+                any_order.back() =
+                    std::min(any_order.back(), evaluated(task, point, policies::even_plan(task, point, groups, order)));
         }
-        std::sort(all.begin(), all.end());
+        std::sort(in_order.begin(), in_order.end());
+        std::sort(any_order.begin(), any_order.end());
         policies::SearchOptions options;
         options.plans = 7;
         const SearchResult result = policies::search_layouts(task, options);
         ASSERT_EQ(result.plans.size(), 7u);
-        for (std::size_t i = 0; i < 7; ++i) EXPECT_EQ(result.plans[i].iteration, all[i]) << i;
-        EXPECT_LT(result.evaluated, static_cast<std::int64_t>(all.size()));
+        for (std::size_t i = 0; i < 7; ++i) {
+            EXPECT_LE(result.plans[i].iteration, in_order[i]) << i;
+            EXPECT_GE(result.plans[i].iteration, any_order[i]) << i;
+            EXPECT_LE(result.plans[i].iteration.s(), 1.011 * any_order[i].s())
+                << i;  // other orders gain 1 % or are left
+        }
+        EXPECT_LT(result.evaluated, static_cast<std::int64_t>(in_order.size()));
     }
 }
 
