@@ -63,9 +63,10 @@ Examples:
   headway train scenarios/curricula/default.yaml --out my.policy --resume
   mpirun -n 64 headway train scenarios/curricula/default.yaml --out my.policy --rendezvous node0:29500 --workers 1
 
-Imitates the teacher first, then improves by PPO on episodes in the simulator. Everything needed to go on is in
-OUT.checkpoint after every update: Ctrl-C or a kill loses at most one update, and --resume goes on bit for bit. OUT
-holds the policy that was best on the curriculum's validation scenarios. The result does not depend on --workers.
+Updates of PPO on episodes in the simulator; before them, where asked for, --teacher NAME imitates a policy, and
+--rounds N learn from comparisons (what would another choice have earned?). All that going on needs is in OUT.checkpoint
+after every update: Ctrl-C or a kill loses at most one update, and --resume goes on bit for bit. OUT holds the policy
+that was best on the curriculum's validation scenarios. The result does not depend on --workers.
 )";
 
 constexpr const char* kCheckFooter = R"(
@@ -280,18 +281,22 @@ Command parse_arguments(int argc, const char* const* argv, const std::string& ve
     train_command->add_option("--seeds", train.seeds, "Train with N seeds, from --seed on, and keep the best")
         ->type_name("N")
         ->check(CLI::Range(1, 1000));
-    train_command->add_option("--updates", train.updates, "Updates to make")
+    train_command->add_option("--rounds", train.rounds, "Rounds of comparisons to make")
         ->type_name("N")
-        ->check(CLI::Range(std::int64_t{1}, std::int64_t{1'000'000}))
+        ->check(CLI::Range(0, 1'000'000))
+        ->capture_default_str();
+    train_command->add_option("--updates", train.updates, "Updates of PPO to make after them")
+        ->type_name("N")
+        ->check(CLI::Range(std::int64_t{0}, std::int64_t{1'000'000}))
         ->capture_default_str();
     train_command->add_option("--minutes", train.minutes, "Begin no update after so many minutes")
         ->type_name("M")
         ->check(number_from(0.0, 1e6));
-    train_command->add_option("--groups", train.groups, "Scenarios an update")
+    train_command->add_option("--groups", train.groups, "Scenarios a round or update")
         ->type_name("N")
         ->check(CLI::Range(1, 100'000))
         ->capture_default_str();
-    train_command->add_option("--episodes", train.episodes, "Episodes in each of them")
+    train_command->add_option("--episodes", train.episodes, "Episodes in each of them, for PPO")
         ->type_name("N")
         ->check(CLI::Range(1, 60))
         ->capture_default_str();
@@ -302,7 +307,7 @@ Command parse_arguments(int argc, const char* const* argv, const std::string& ve
         ->type_name("N")
         ->check(CLI::Range(1, 100'000))
         ->capture_default_str();
-    train_command->add_option("--validate-every", train.validate_every, "Updates between validations")
+    train_command->add_option("--validate-every", train.validate_every, "Rounds or updates between validations")
         ->type_name("N")
         ->check(CLI::Range(1, 1'000'000))
         ->capture_default_str();

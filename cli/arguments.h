@@ -77,14 +77,15 @@ struct TrainArguments : CatalogueArguments {
     std::filesystem::path out;
     std::optional<std::filesystem::path> record;
     std::uint64_t seed = 1;
-    int seeds = 1;  ///< trainings with seeds seed, seed + 1, ...; the best is kept
-    std::int64_t updates = 200;
+    int seeds = 1;                  ///< trainings with seeds seed, seed + 1, ...; the best is kept
+    int rounds = 0;                 ///< of comparisons, before the updates
+    std::int64_t updates = 60;      ///< of PPO
     std::optional<double> minutes;  ///< no update begins later; what is best then is kept
-    int groups = 16;
+    int groups = 24;
     int episodes = 4;
-    std::string teacher = "oracle";  ///< "none": nobody is imitated
+    std::string teacher = "none";  ///< whom to imitate first
     int demonstrations = 96;
-    int validate_every = 10;
+    int validate_every = 6;
     std::optional<int> workers;
     std::optional<std::string> rendezvous;  ///< HOST:PORT of rank 0, for several processes
     double timeout_minutes = 30.0;          ///< a process that is not heard of for so long is lost

@@ -100,6 +100,7 @@ class TrainingProgress {
 TrainingSettings settings_of(const TrainArguments& arguments, std::uint64_t seed) {
     TrainingSettings settings;
     settings.seed = seed;
+    settings.rounds = arguments.rounds;
     settings.updates = arguments.updates;
     settings.groups = arguments.groups;
     settings.episodes = arguments.episodes;
@@ -130,7 +131,7 @@ class TrainingRun {
           training_(begin(set)) {}
 
     scenarios::TrainedSeed run(Clock::time_point latest, const std::string& version) {
-        const TrainingProgress progress(writes(), training_.updates_done(), arguments_.updates);
+        const TrainingProgress progress(writes(), training_.updates_done(), planned());
         if (!training_.prepared()) progress.say("static, rule and teacher on the validation scenarios ...");
         const bool ready = training_.prepare(interrupted);
         if (ready && writes()) {
@@ -150,6 +151,7 @@ class TrainingRun {
     }
 
   private:
+    std::int64_t planned() const { return arguments_.rounds + arguments_.updates; }
     bool writes() const { return reduction_.rank() == 0; }
 
     Training begin(const scenarios::ScenarioSet& set) {
@@ -164,7 +166,7 @@ class TrainingRun {
         if (!files_.record) return;
         record_.emplace(
             *files_.record,
-            scenarios::LearningHeader{scenarios::LearningHeader::Kind::kTraining, set_.name, seed_, arguments_.updates},
+            scenarios::LearningHeader{scenarios::LearningHeader::Kind::kTraining, set_.name, seed_, planned()},
             scenarios::current_provenance("headway " + version), training_.record_lines());
         recorded_ = training_.record_lines().size();
     }
@@ -239,6 +241,8 @@ void check_before_anything_runs(const TrainArguments& arguments) {
         if (fs::absolute(*arguments.record) == fs::absolute(arguments.out))
             throw scenarios::ConfigError("--record " + arguments.record->string() + ": is the file of --out too");
     }
+    if (arguments.rounds + arguments.updates == 0)
+        throw scenarios::ConfigError("--rounds 0 --updates 0: nothing to learn from");
     if (arguments.teacher == "none") return;
     try {
         policies::check_policy(arguments.teacher);
@@ -282,7 +286,7 @@ int train(const TrainArguments& arguments, const std::string& version) {
             : Clock::time_point::max();
     scenarios::TrainingReport report;
     report.curriculum = set.name;
-    report.planned = arguments.updates;
+    report.planned = arguments.rounds + arguments.updates;
     std::size_t best = 0;
     for (int i = 0; i < arguments.seeds; ++i) {
         const std::uint64_t seed = arguments.seed + static_cast<std::uint64_t>(i);

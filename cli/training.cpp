@@ -1,8 +1,8 @@
 #include "cli/training.h"
 
 #include <algorithm>
+#include <deque>
 #include <limits>
-#include <map>
 #include <stdexcept>
 
 #include "cli/training_episodes.h"
@@ -20,6 +20,13 @@ namespace headway::cli {
 namespace {
 
 constexpr std::uint32_t kStateVersion = 1;
+
+/// Rounds whose comparisons are learned from: older ones are of a policy that is no more.
+constexpr std::size_t kRoundsKept = 32;
+constexpr int kComparisonEpochs = 2;
+constexpr double kComparisonRate = 1e-3;  ///< at the first round; falls to a tenth
+
+constexpr double kPpoRate = 3e-3;  ///< at the first update
 
 /// A policy that ends below static loses trust: what it loses there counts this much again.
 constexpr double kLossWeight = 2.0;
@@ -42,6 +49,7 @@ class Training::Impl {
         options.seed = settings.seed;
         options.updates = settings.updates;
         options.curriculum = set.name;
+        options.ppo.learning_rate = kPpoRate;
         trainer_ = std::make_unique<policies::Trainer>(options, reduction);
     }
 
@@ -63,6 +71,11 @@ class Training::Impl {
     double best_score_ = -std::numeric_limits<double>::infinity();
     double best_goodput_ = 0.0;
     std::vector<std::string> lines_;
+    std::int64_t rounds_ = 0;
+    std::deque<std::string> compared_;  ///< this process's comparisons of the latest rounds, as bytes
+
+    std::int64_t done() const { return rounds_ + trainer_->updates_done(); }
+    std::int64_t planned() const { return settings_.rounds + settings_.updates; }
 
     /// What must agree for a state to be gone on with. Workers may change.
     std::string fingerprint() const {
@@ -73,7 +86,7 @@ class Training::Impl {
         for (const scenarios::ScenarioFamily& family : set_.families) writer.text(family.name);
         writer.number(settings_.seed);
         writer.number(settings_.updates);
-        for (const int number : {settings_.groups, settings_.episodes, settings_.demonstrations,
+        for (const int number : {settings_.rounds, settings_.groups, settings_.episodes, settings_.demonstrations,
                                  settings_.imitation_epochs, settings_.validate_every})
             writer.number(number);
         writer.text(settings_.teacher);
@@ -190,7 +203,7 @@ class Training::Impl {
 
     /// The scenarios of the next update, the same in every process.
     std::vector<TrainingGroup> next_groups(const scenarios::SetStage& stage) const {
-        const std::int64_t update = trainer_->updates_done();
+        const std::int64_t update = done();
         scenarios::RandomStream stream(settings_.seed, "training/families", static_cast<std::uint64_t>(update));
         const std::uint64_t first = static_cast<std::uint64_t>(set_.count) +
                                     static_cast<std::uint64_t>(settings_.demonstrations) +
@@ -214,18 +227,74 @@ class Training::Impl {
     }
 
     std::optional<TrainingStep> step(const std::function<bool()>& end_asked) {
-        const scenarios::SetStage& stage = scenarios::stage_at(
-            set_, static_cast<double>(trainer_->updates_done()) / static_cast<double>(settings_.updates));
+        const scenarios::SetStage& stage =
+            scenarios::stage_at(set_, static_cast<double>(done()) / static_cast<double>(planned()));
         const std::vector<TrainingGroup> groups = next_groups(stage);
+        const bool comparing = rounds_ < settings_.rounds;
         const std::vector<std::size_t> mine = own(groups.size());
         const policies::TrainedPolicy learner = trainer_->policy();
         const auto run = [&](std::size_t i) {
-            return group_bytes(explore(set_, groups[mine[i]], learner, settings_.reference));
+            const TrainingGroup& group = groups[mine[i]];
+            return comparing ? compared_bytes(compare(set_, group, learner, settings_.reference))
+                             : group_bytes(explore(set_, group, learner, settings_.reference));
         };
         const auto answers = answers_of_processes(mine.size(), run, processes(end_asked));
         if (!all_there(answers)) return std::nullopt;
-        std::vector<policies::Rollout> rollouts;
         std::vector<double> reached(2 * groups.size(), 0.0);  // the learner's and the rule's goodput, group by group
+        TrainingStep made;
+        made.stage = stage.name;
+        if (comparing)
+            learn_from_comparisons(mine, answers, reached, made);
+        else
+            learn_from_rollouts(mine, answers, reached, made);
+        for (std::size_t g = 0; g < groups.size(); ++g) {
+            curriculum_.record(static_cast<std::size_t>(groups[g].slot), reached[2 * g], reached[2 * g + 1]);
+            made.reference_goodput += reached[2 * g + 1] / static_cast<double>(groups.size());
+        }
+        const policies::UpdateReport& report = made.report;
+        lines_.push_back(scenarios::training_update_line(
+            {report.update, made.method, made.stage, report.episodes, report.decisions, report.goodput,
+             made.reference_goodput, report.switches, report.policy_loss, report.value_loss, report.entropy, report.kl,
+             report.clip_fraction, report.explained_variance, report.learning_rate, report.gradient_norm}));
+        if (report.update % settings_.validate_every == 0 || report.update == planned()) judge(made);
+        return made;
+    }
+
+    using Answers = std::vector<std::optional<std::string>>;
+
+    void learn_from_comparisons(const std::vector<std::size_t>& mine, const Answers& answers,
+                                std::vector<double>& reached, TrainingStep& made) {
+        std::vector<policies::Comparison> latest;
+        for (std::size_t i = 0; i < mine.size(); ++i) {
+            ComparedGroup result = compared_from_bytes(*answers[i]);
+            reached[2 * mine[i]] = result.goodput;
+            reached[2 * mine[i] + 1] = result.reference_goodput;
+            for (policies::Comparison& comparison : result.comparisons) latest.push_back(std::move(comparison));
+        }
+        reduction_.sum(reached);
+        compared_.push_back(policies::comparison_bytes(latest));
+        if (compared_.size() > kRoundsKept) compared_.pop_front();
+        std::vector<policies::Comparison> all;
+        for (const std::string& bytes : compared_)
+            for (policies::Comparison& comparison : policies::comparisons_from_bytes(bytes))
+                all.push_back(std::move(comparison));
+        const double rate =
+            kComparisonRate * (1.0 - 0.9 * static_cast<double>(rounds_) / static_cast<double>(settings_.rounds));
+        const policies::ComparisonReport report = trainer_->learn_from(all, kComparisonEpochs, rate);
+        ++rounds_;
+        made.method = "comparison";
+        made.report.update = done();
+        made.report.episodes = static_cast<std::int64_t>(reached.size() / 2);
+        made.report.decisions = report.decisions;
+        made.report.policy_loss = report.loss;
+        made.report.learning_rate = rate;
+        for (std::size_t g = 0; g < reached.size(); g += 2)
+            made.report.goodput += reached[g] / static_cast<double>(reached.size() / 2);
+    }
+
+    void learn_from_rollouts(const std::vector<std::size_t>& mine, const Answers& answers, std::vector<double>& reached,
+                             TrainingStep& made) {
+        std::vector<policies::Rollout> rollouts;
         for (std::size_t i = 0; i < mine.size(); ++i) {
             GroupResult result = group_from_bytes(*answers[i]);
             for (policies::Rollout& rollout : result.rollouts) {
@@ -235,25 +304,9 @@ class Training::Impl {
             reached[2 * mine[i] + 1] = result.reference_goodput;
         }
         reduction_.sum(reached);
-        return learn(stage, groups, rollouts, reached);
-    }
-
-    TrainingStep learn(const scenarios::SetStage& stage, const std::vector<TrainingGroup>& groups,
-                       const std::vector<policies::Rollout>& rollouts, const std::vector<double>& reached) {
-        TrainingStep done;
-        done.stage = stage.name;
-        done.report = trainer_->update(rollouts);
-        for (std::size_t g = 0; g < groups.size(); ++g) {
-            curriculum_.record(static_cast<std::size_t>(groups[g].slot), reached[2 * g], reached[2 * g + 1]);
-            done.reference_goodput += reached[2 * g + 1] / static_cast<double>(groups.size());
-        }
-        const policies::UpdateReport& report = done.report;
-        lines_.push_back(scenarios::training_update_line(
-            {report.update, done.stage, report.episodes, report.decisions, report.goodput, done.reference_goodput,
-             report.switches, report.policy_loss, report.value_loss, report.entropy, report.kl, report.clip_fraction,
-             report.explained_variance, report.learning_rate, report.gradient_norm}));
-        if (report.update % settings_.validate_every == 0 || report.update == settings_.updates) judge(done);
-        return done;
+        made.method = "ppo";
+        made.report = trainer_->update(rollouts);
+        made.report.update = done();
     }
 
     /// Never ended early: the update is made, and what belongs to it is too.
@@ -288,6 +341,9 @@ class Training::Impl {
         writer.number(best_goodput_);
         writer.number<std::uint64_t>(lines_.size());
         for (const std::string& line : lines_) writer.text(line);
+        writer.number(rounds_);
+        writer.number<std::uint64_t>(compared_.size());
+        for (const std::string& bytes : compared_) writer.text(bytes);
         return writer.take();
     }
 
@@ -311,6 +367,9 @@ class Training::Impl {
         best_goodput_ = reader.number<double>();
         const auto lines = reader.number<std::uint64_t>();
         for (std::uint64_t i = 0; i < lines; ++i) lines_.push_back(reader.text());
+        rounds_ = reader.number<std::int64_t>();
+        const auto rounds = reader.number<std::uint64_t>();
+        for (std::uint64_t i = 0; i < rounds; ++i) compared_.push_back(reader.text());
         if (!reader.at_end()) throw std::runtime_error("more than there should be");
     }
 };
@@ -335,10 +394,10 @@ Training Training::resume(const scenarios::ScenarioSet& set, const TrainingSetti
 }
 
 bool Training::finished() const {
-    return impl_->trainer_->updates_done() >= impl_->settings_.updates;
+    return impl_->done() >= impl_->planned();
 }
 std::int64_t Training::updates_done() const {
-    return impl_->trainer_->updates_done();
+    return impl_->done();
 }
 bool Training::prepared() const {
     return impl_->prepared_;

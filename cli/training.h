@@ -19,20 +19,22 @@ namespace headway::cli {
 /// worker processes.
 struct TrainingSettings {
     std::uint64_t seed = 1;
-    std::int64_t updates = 200;
-    int groups = 16;          ///< scenarios an update, over all processes
-    int episodes = 4;         ///< of the learner in each of them
-    std::string teacher;      ///< imitated at first; empty: nobody
-    int demonstrations = 96;  ///< episodes of the teacher
+    int rounds = 0;             ///< of comparisons, before the updates
+    std::int64_t updates = 60;  ///< of PPO
+    int groups = 24;            ///< scenarios an update, over all processes
+    int episodes = 4;           ///< of the learner in each of them
+    std::string teacher;        ///< imitated at first; empty: nobody
+    int demonstrations = 96;    ///< episodes of the teacher
     int imitation_epochs = 8;
-    int validate_every = 10;               ///< updates
+    int validate_every = 6;                ///< updates
     std::string reference = "hysteresis";  ///< the rule that gaps are against
     std::size_t workers = 0;               ///< processes on this machine; 0: one a processor. Changes no result
 };
 
 /// What happened, for whoever watches.
 struct TrainingStep {
-    policies::UpdateReport report;
+    policies::UpdateReport report;  ///< `update` counts rounds too; a round has no other figures of PPO than the loss
+    std::string method;             ///< "comparison", "ppo"
     std::string stage;
     double reference_goodput = 0.0;
     bool validated = false;
@@ -41,7 +43,8 @@ struct TrainingStep {
     bool best = false;  ///< the best so far: `best_policy` has changed
 };
 
-/// Trains a policy on a scenario set: imitation first, then updates of PPO on rollouts from worker processes. Every
+/// Trains a policy on a scenario set: imitation of a teacher where there is one, then rounds of comparisons (what would
+/// another choice have earned?), then updates of PPO, all on episodes in worker processes. Every
 /// process of `reduction` makes the same calls.
 class Training {
   public:
@@ -55,7 +58,7 @@ class Training {
     Training(Training&&) noexcept;
 
     bool finished() const;
-    std::int64_t updates_done() const;
+    std::int64_t updates_done() const;  ///< rounds of comparisons included
     /// Whether static, the rule and the teacher were run on the validation scenarios and the teacher was imitated.
     bool prepared() const;
     /// That. Returns false when `end_asked` ended it before it was done; nothing has changed then.

@@ -44,7 +44,7 @@ class TrainingWorld {
     const policies::EpisodeOptions& episode() const { return episode_; }
 
     std::unique_ptr<policies::Policy> policy(const std::string& name) const {
-        return policies::make_policy(name, {what_if_worlds(scenario_, false), episode_});
+        return policies::make_policy(name, {what_if_worlds(scenario_, true), episode_});
     }
 
     ValidationFigures run(policies::Policy& policy) {
@@ -88,6 +88,19 @@ GroupResult explore(const scenarios::ScenarioSet& set, const TrainingGroup& grou
     return result;
 }
 
+ComparedGroup compare(const scenarios::ScenarioSet& set, const TrainingGroup& group,
+                      const policies::TrainedPolicy& learner, const std::string& reference) {
+    TrainingWorld world(set, group.index, group.family, group.stage, true);
+    ComparedGroup result;
+    result.reference_goodput = world.run(*world.policy(reference)).goodput;
+    policies::ComparisonOptions options;
+    options.episode = world.episode();
+    scenarios::RandomStream choices(group.actions, "training/choices", group.index);
+    result.comparisons =
+        policies::compare_choices(world.cluster(), world.generator(), learner, options, choices, &result.goodput);
+    return result;
+}
+
 policies::Rollout teach(const scenarios::ScenarioSet& set, const TrainingGroup& group, const std::string& teacher) {
     TrainingWorld world(set, group.index, group.family, group.stage, true);
     return policies::demonstrate(world.cluster(), world.generator(), *world.policy(teacher),
@@ -120,6 +133,23 @@ GroupResult group_from_bytes(const std::string& bytes) {
     result.reference_goodput = reader.number<double>();
     const auto count = reader.number<std::uint64_t>();
     for (std::uint64_t i = 0; i < count; ++i) result.rollouts.push_back(policies::rollout_from_bytes(reader.text()));
+    return result;
+}
+
+std::string compared_bytes(const ComparedGroup& result) {
+    policies::ByteWriter writer;
+    writer.number(result.reference_goodput);
+    writer.number(result.goodput);
+    writer.text(policies::comparison_bytes(result.comparisons));
+    return writer.take();
+}
+
+ComparedGroup compared_from_bytes(const std::string& bytes) {
+    policies::ByteReader reader(bytes);
+    ComparedGroup result;
+    result.reference_goodput = reader.number<double>();
+    result.goodput = reader.number<double>();
+    result.comparisons = policies::comparisons_from_bytes(reader.text());
     return result;
 }
 

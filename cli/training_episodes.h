@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "policies/learning/comparison.h"
 #include "policies/learning/rollout.h"
 #include "policies/learning/trained_policy.h"
 #include "scenarios/language/scenario_set.h"
@@ -31,6 +32,17 @@ struct GroupResult {
 GroupResult explore(const scenarios::ScenarioSet& set, const TrainingGroup& group,
                     const policies::TrainedPolicy& learner, const std::string& reference);
 
+struct ComparedGroup {
+    double reference_goodput = 0.0;
+    double goodput = 0.0;
+    std::vector<policies::Comparison> comparisons;
+};
+
+/// A rule once, then the learner as it would be deployed, and what other choices in some of its decisions would have
+/// earned.
+ComparedGroup compare(const scenarios::ScenarioSet& set, const TrainingGroup& group,
+                      const policies::TrainedPolicy& learner, const std::string& reference);
+
 /// A teacher's episode in the drawn scenario.
 policies::Rollout teach(const scenarios::ScenarioSet& set, const TrainingGroup& group, const std::string& teacher);
 
@@ -47,6 +59,8 @@ ValidationFigures validate_learner(const scenarios::ScenarioSet& set, std::uint6
 /// Between processes; never stored. Reading throws std::runtime_error for bytes of something else.
 std::string group_bytes(const GroupResult& result);
 GroupResult group_from_bytes(const std::string& bytes);
+std::string compared_bytes(const ComparedGroup& result);
+ComparedGroup compared_from_bytes(const std::string& bytes);
 std::string validation_bytes(const ValidationFigures& figures);
 ValidationFigures validation_from_bytes(const std::string& bytes);
 

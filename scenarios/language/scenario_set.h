@@ -55,11 +55,11 @@ struct ClusterChoice {
     bool operator==(const ClusterChoice&) const = default;
 };
 
-/// The initial plan: the fastest, with everything healthy, of `compared` random layouts that are legal and fit in
-/// memory; what a careful team would start with.
+/// The initial plan: the fastest, with everything healthy, of the layouts that are legal and fit in memory, or of
+/// `compared` random ones of them: what a careful team would start with.
 struct LayoutChoice {
-    int compared = 8;
-    int fewest_micro_batches = 4;  ///< a replica, when shared evenly
+    int compared = 1000;           ///< all there are, as a rule
+    int fewest_micro_batches = 1;  ///< a replica, when shared evenly
     std::vector<int> tensor{1, 2, 4, 8};
     std::vector<int> pipeline{1, 2, 4, 8};
     std::vector<Schedule> schedule{Schedule::kOneForwardOneBackward};
@@ -104,7 +104,8 @@ struct ScenarioFamily {
     bool operator==(const ScenarioFamily&) const = default;
 };
 
-/// What differs between worlds and no policy is told (domain randomisation).
+/// What differs between worlds (domain randomisation). No policy is told how noisy or late its sensors are and how
+/// switches turn out; constants belong to a world's cluster and stack, which planners know.
 struct Randomisation {
     double constants = 0.0;  ///< speeds and overheads of hardware and stack, each times or over up to 1 + this
     NumberRange time_noise{0.0, 0.0};

@@ -18,10 +18,11 @@ struct LearningHeader {
 /// One update of a policy; figures are means over its episodes and decisions.
 struct TrainingUpdateEvent {
     std::int64_t update = 0;  ///< 1 after the first
+    std::string method;       ///< "comparison" or "ppo"; figures that a method lacks are 0
     std::string stage;        ///< of the curriculum
     std::int64_t episodes = 0;
     std::int64_t decisions = 0;
-    double goodput = 0.0;            ///< of the learner, exploring
+    double goodput = 0.0;            ///< of the learner; with ppo while exploring
     double reference_goodput = 0.0;  ///< of a rule in the same episodes
     double switches = 0.0;           ///< an episode
     double policy_loss = 0.0;

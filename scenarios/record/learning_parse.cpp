@@ -29,6 +29,7 @@ LearningHeader parse_learning_header(const Json& json) {
 TrainingUpdateEvent parse_training_update(const Json& json) {
     TrainingUpdateEvent event;
     json_field(json, "update", event.update);
+    json_field(json, "method", event.method);
     json_field(json, "stage", event.stage);
     json_field(json, "episodes", event.episodes);
     json_field(json, "decisions", event.decisions);

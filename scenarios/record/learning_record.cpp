@@ -42,6 +42,7 @@ std::string training_update_line(const TrainingUpdateEvent& event) {
         .begin_object()
         .field("record", "training_update")
         .field("update", event.update)
+        .field("method", event.method)
         .field("stage", event.stage)
         .field("episodes", event.episodes)
         .field("decisions", event.decisions)

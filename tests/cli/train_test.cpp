@@ -42,8 +42,8 @@ struct Asked {
 
 std::string train(const std::string& out, const std::string& further = "", const Asked& asked = {}) {
     return "train tiny.yaml --out " + out + " --groups 2 --episodes 2 --validate-every 2 --seed " +
-           std::to_string(asked.seed) + " --updates " + std::to_string(asked.updates) + " --teacher " + asked.teacher +
-           " " + further;
+           std::to_string(asked.seed) + " --rounds 2 --updates " + std::to_string(asked.updates - 2) + " --teacher " +
+           asked.teacher + " " + further;
 }
 
 /// Learning curves of a record, by its reader.
@@ -117,6 +117,8 @@ TEST(Train, RecordsLearningCurvesThatTheReaderKnows) {
     EXPECT_EQ(curves.header.planned, 6);
     ASSERT_EQ(curves.updates.size(), 6u);
     EXPECT_EQ(curves.updates[0].stage, "first");
+    EXPECT_EQ(curves.updates[0].method, "comparison");
+    EXPECT_EQ(curves.updates[5].method, "ppo");
     EXPECT_EQ(curves.updates[5].stage, "second");
     EXPECT_EQ(curves.updates[2].episodes, 4);
     ASSERT_EQ(curves.evaluations.size(), 2u + 3u) << "static and the rule before, the learner after every other update";
