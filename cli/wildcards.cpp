@@ -17,7 +17,7 @@ namespace headway::cli {
 
 namespace {
 
-constexpr std::size_t kLongestList = 64;
+constexpr std::size_t kLongestList = 256;
 
 std::string list_text(const std::vector<int>& numbers) {
     std::string text;
