@@ -181,8 +181,8 @@ TEST(Plan, CtrlCEndsTheSearch) {
     const std::string scenario = (source_directory() / "scenarios" / "gpt3-175b-1024.yaml").string();
     // The search of so large a cluster takes seconds; the signal comes while it reads or searches.
     const ProgramResult result =
-        folder.headway("plan " + scenario + " --top 1000 --set cluster.nodes=2048 --set strategy.data=128",
-                       "& sleep 1.5; kill -INT $!; wait $!");
+        folder.headway("plan '" + scenario + "' --top 1000 --set cluster.nodes=2048 --set strategy.data=128",
+                       "& sleep 0.8; kill -INT $!; wait $!");
     EXPECT_EQ(result.exit_code, 130);
     EXPECT_THAT(result.err, HasSubstr("interrupted"));
 }
