@@ -3,7 +3,6 @@
 #include <algorithm>
 
 #include "policies/rules/plan_progress.h"
-#include "policies/rules/rehearsal.h"
 #include "policies/rules/schedule_search.h"
 
 namespace headway::policies {
@@ -18,31 +17,27 @@ constexpr std::int64_t kMostSteps = 400;
 }  // namespace
 
 OraclePolicy::OraclePolicy(RuleParameters parameters, const PolicyResources& resources)
-    : name_(parameters.text()),
-      resources_(resources),
-      pool_size_(parameters.count("plans", 12, 1, 100)),
-      follower_({}, name_) {
+    : RehearsedPolicy(parameters.text(), resources), pool_size_(parameters.count("plans", 12, 1, 100)) {
     parameters.expect_all_known();
 }
 
-void OraclePolicy::start_episode(const ClusterFacts& facts, std::uint64_t seed) {
-    Rehearsal rehearsal(resources_, seed);
+void OraclePolicy::rehearse(Rehearsal& rehearsal, const ClusterFacts& facts, std::uint64_t seed) {
     PlanPool pool;
     EpisodeSummary nothing_done;
     for (const char* guide : kGuides) {
-        const EpisodeSummary done = rehearsal.play(*make_policy(guide, resources_), &pool);
+        const EpisodeSummary done = rehearsal.play(*make_policy(guide, resources()), &pool);
         if (guide == kGuides[0]) nothing_done = done;
     }
 
     ScheduleProblem problem;
     problem.end = nothing_done.wall;
-    problem.iterations = resources_.episode.max_iterations;
-    problem.step = std::max(facts.healthy_iteration * resources_.episode.decision_interval,
+    problem.iterations = resources().episode.max_iterations;
+    problem.step = std::max(facts.healthy_iteration * resources().episode.decision_interval,
                             Duration::nanoseconds(problem.end.ns() / kMostSteps + 1));
     const auto consider = [&](const scenarios::Plan& plan) {
         if (std::find(problem.plans.begin(), problem.plans.end(), plan) != problem.plans.end()) return;
         auto progress =
-            PlanProgress::measure(rehearsal.world(), seed, plan, resources_.episode.decision_interval, problem.end);
+            PlanProgress::measure(rehearsal.world(), seed, plan, resources().episode.decision_interval, problem.end);
         if (!progress) return;
         problem.plans.push_back(plan);
         problem.progress.push_back(std::move(*progress));
@@ -56,8 +51,6 @@ void OraclePolicy::start_episode(const ClusterFacts& facts, std::uint64_t seed) 
         pool = PlanPool();
         rehearsal.play(follower, &pool);
     }
-    follower_ = ScheduleFollower(rehearsal.best(), name_);
-    follower_.start_episode(facts, seed);
 }
 
 }  // namespace headway::policies

@@ -1,10 +1,6 @@
 #pragma once
 
-#include <string>
-
-#include "policies/policy.h"
-#include "policies/rules/rule_parameters.h"
-#include "policies/rules/schedule.h"
+#include "policies/rules/rehearsed_policy.h"
 
 namespace headway::policies {
 
@@ -20,22 +16,15 @@ namespace headway::policies {
 ///
 /// So it is never below a rule in its own world. It is a bound from below on what clairvoyance is worth: plans outside
 /// the pool are not considered.
-class OraclePolicy final : public Policy {
+class OraclePolicy final : public RehearsedPolicy {
   public:
     /// Takes `plans` (size of the pool). Needs `resources.worlds`.
     OraclePolicy(RuleParameters parameters, const PolicyResources& resources);
-    std::string_view name() const override { return name_; }
-    void start_episode(const ClusterFacts& facts, std::uint64_t seed) override;
-    Action decide(const Observation& observation, const std::vector<Candidate>& candidates) override {
-        return follower_.decide(observation, candidates);
-    }
-    std::span<const scenarios::Plan> further_plans() const override { return follower_.further_plans(); }
 
   private:
-    std::string name_;
-    PolicyResources resources_;
+    void rehearse(Rehearsal& rehearsal, const ClusterFacts& facts, std::uint64_t seed) override;
+
     int pool_size_;
-    ScheduleFollower follower_;
 };
 
 }  // namespace headway::policies

@@ -1,7 +1,6 @@
 #include "policies/rules/random_policy.h"
 
 #include "policies/rules/judgement.h"
-#include "policies/rules/rehearsal.h"
 #include "scenarios/language/random.h"
 
 namespace headway::policies {
@@ -30,23 +29,18 @@ class RandomChoices final : public Policy {
 }  // namespace
 
 RandomPolicy::RandomPolicy(RuleParameters parameters, const PolicyResources& resources)
-    : name_(parameters.text()),
-      resources_(resources),
+    : RehearsedPolicy(parameters.text(), resources),
       tries_(parameters.count("tries", 8, 1, 10'000)),
-      switching_(parameters.number("switching", 0.1, 0.0, 1.0)),
-      follower_({}, name_) {
+      switching_(parameters.number("switching", 0.1, 0.0, 1.0)) {
     parameters.expect_all_known();
 }
 
-void RandomPolicy::start_episode(const ClusterFacts& facts, std::uint64_t seed) {
-    Rehearsal rehearsal(resources_, seed);
+void RandomPolicy::rehearse(Rehearsal& rehearsal, const ClusterFacts& /*facts*/, std::uint64_t seed) {
     rehearsal.play(*make_policy("static"), nullptr);
     for (int attempt = 0; attempt < tries_; ++attempt) {
         RandomChoices choices(seed, static_cast<std::uint64_t>(attempt), switching_);
         rehearsal.play(choices, nullptr);
     }
-    follower_ = ScheduleFollower(rehearsal.best(), name_);
-    follower_.start_episode(facts, seed);
 }
 
 }  // namespace headway::policies
