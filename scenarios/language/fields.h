@@ -130,6 +130,21 @@ void fields(V& v, Model& m) {
     v.field("norm", m.norm);
     v.field("biases", m.biases);
     v.field("tied_embedding", m.tied_embedding);
+    v.field("norm_epsilon", m.norm_epsilon, between_above(0, 1));
+    v.field("rotary_base", m.rotary_base, between(1, 1e12));
+}
+
+template <class V>
+void fields(V& v, Training& t) {
+    v.field("learning_rate", t.learning_rate, between(0, 100));
+    v.field("final_learning_rate", t.final_learning_rate, between(0, 100));
+    v.field("warmup_iterations", t.warmup_iterations, between(0, 1'000'000'000));
+    v.field("decay_iterations", t.decay_iterations, between(0, 1'000'000'000));
+    v.field("beta1", t.beta1, between(0, 1));
+    v.field("beta2", t.beta2, between(0, 1));
+    v.field("epsilon", t.epsilon, between_above(0, 1));
+    v.field("weight_decay", t.weight_decay, between(0, 1));
+    v.field("clip_gradient_norm", t.clip_gradient_norm, between(0, 1e6));
 }
 
 template <class V>
@@ -165,6 +180,8 @@ void fields(V& v, Job& j) {
     v.catalogued("stack", j.stack, "stacks");
     v.field("checkpoint", j.checkpoint);
     v.field("measured", j.measured);
+    v.field("data", j.data);
+    v.field("training", j.training);
 }
 
 template <class V>

@@ -34,6 +34,8 @@ struct Model {
     Norm norm = Norm::kLayer;
     bool biases = true;          ///< linear layers carry a bias (GPT yes, Llama no)
     bool tied_embedding = true;  ///< the logits layer shares the embedding's weights
+    double norm_epsilon = 1e-5;
+    double rotary_base = 10000.0;  ///< Su et al. 2021; only with rotary positions
     bool operator==(const Model&) const = default;
 };
 
@@ -70,6 +72,21 @@ struct MeasuredTimes {
     bool operator==(const MeasuredTimes&) const = default;
 };
 
+/// How the optimizer trains: read by a deployment, and without influence on the time of an iteration. Defaults are
+/// those of small GPTs.
+struct Training {
+    double learning_rate = 3e-4;        ///< after warm-up
+    double final_learning_rate = 3e-5;  ///< reached by a cosine at `decay_iterations`
+    int warmup_iterations = 0;          ///< linear from 0
+    int decay_iterations = 0;           ///< 0: the rate stays
+    double beta1 = 0.9;
+    double beta2 = 0.95;
+    double epsilon = 1e-8;
+    double weight_decay = 0.0;        ///< of matrices, not of norms and biases
+    double clip_gradient_norm = 1.0;  ///< of the whole model; 0: never
+    bool operator==(const Training&) const = default;
+};
+
 struct Job {
     Model model;
     Precision precision = Precision::kBf16;
@@ -78,6 +95,8 @@ struct Job {
     SoftwareStack stack;
     Checkpointing checkpoint;
     std::optional<MeasuredTimes> measured;
+    std::optional<std::string> data;   ///< what a deployment learns from: a file, relative to the scenario's folder
+    std::optional<Training> training;  ///< absent: the defaults
 
     std::int64_t tokens_per_iteration() const {
         return static_cast<std::int64_t>(global_batch) * model.sequence_length;

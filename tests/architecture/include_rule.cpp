@@ -57,10 +57,10 @@ const std::vector<Library>& libraries() {
     static const std::vector<Library> kLibraries = {
         {"yaml-cpp", {"yaml-cpp/"}, {"scenarios/"}},
         {"JSON", {"nlohmann/"}, {"scenarios/record/", "backend/checkpoint/", "tests/"}},
-        {"Eigen", {"Eigen/"}, {"policies/", "tests/policies/"}},
+        {"Eigen", {"Eigen/"}, {"policies/", "backend/host/", "tests/policies/"}},
         {"SimGrid", {"simgrid/", "xbt/", "xbt.h", "smpi/"}, {"sim/network/", "tests/sim/network/"}},  // the one adapter
         {"CLI11", {"CLI/"}, {"cli/"}},
-        {"CBLAS", {"cblas"}, {"backend/host/"}},
+        {"CBLAS", {"cblas"}, {"backend/host/", "tests/benchmark/"}},
         {"Gloo", {"gloo/"}, {"backend/communicator/"}},
         {"CUDA", {"cuda", "cublas", "nccl", "nvml"}, {"backend/cuda/"}},
         {"Qt", {"Qt", "QA", "QC", "QD", "QF", "QG", "QL", "QM", "QO", "QP", "QS", "QV", "QW"}, {"gui/", "tests/gui/"}},
