@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <span>
 #include <string>
@@ -19,7 +20,7 @@ struct Message {
     Tensor tensor;     ///< contiguous; both ends state the same size
 };
 
-/// A collective or exchange under way. Its tensors stay untouched until it is done.
+/// A collective or exchange under way. Its tensors stay untouched until it is done; one that goes away is waited for.
 class Work {
   public:
     virtual ~Work() = default;
@@ -70,13 +71,19 @@ class Control {
     virtual ~Control() = default;
     virtual int rank() const = 0;
     virtual int size() const = 0;
+    /// Numeric address of this process by which the others can reach it.
+    virtual const std::string& address() const = 0;
     /// `bytes` of process `root` become everybody's.
     virtual void broadcast(std::vector<char>& bytes, int root) = 0;
     /// Returns [processes] on process `root`, nothing elsewhere.
     virtual std::vector<std::vector<char>> gather(const std::vector<char>& bytes, int root) = 0;
     /// Returns what every process gave, everywhere.
     virtual std::vector<std::vector<char>> all_gather(const std::vector<char>& bytes) = 0;
+    /// Every process's calls fail with `reason` from now on. Does nothing after a first failure.
     virtual void abort(const std::string& reason) = 0;
+    /// Calls `notify` once, from any thread, when a process was lost or somebody aborted; at once where that has
+    /// happened. Not after the returned handle is gone.
+    virtual std::shared_ptr<void> when_failed(std::function<void(const std::string& reason)> notify) = 0;
 };
 
 /// Makes communicators for one kind of device.
