@@ -6,6 +6,8 @@
 #include <map>
 #include <numeric>
 
+#include "scenarios/costs/kernel.h"
+
 namespace headway::policies {
 
 namespace {
@@ -37,7 +39,8 @@ std::vector<int> fast_groups(const PlanningTask& task, const GpuGroups& groups) 
             const int gpu = groups.gpu(group, member);
             const double pace =
                 task.conditions.gpus.empty() ? 1.0 : task.conditions.gpus[static_cast<std::size_t>(gpu)].compute;
-            slowest = std::min(slowest, task.cluster.gpu_type(gpu).peak_half.value * pace);
+            slowest =
+                std::min(slowest, scenarios::working_peak(task.cluster.gpu_type(gpu), task.job.precision).value * pace);
         }
         speeds.push_back(slowest * link_share(task, groups, group));
     }

@@ -10,8 +10,11 @@ namespace headway::scenarios {
 
 namespace {
 
-constexpr double kSavedParameterBytes = 2.0;
 constexpr double kSavedOptimizerBytes = 12.0;
+
+double saved_parameter_bytes(const Job& job) {
+    return static_cast<double>(bytes_of_element(job.precision));
+}
 
 /// Parameters of one rank of a worker.
 double parameters_of_rank(const Job& job, const Plan& plan, int replica, int stage) {
@@ -75,7 +78,7 @@ CheckpointCosts checkpoint_costs(const Job& job, const Cluster& cluster, const P
     const auto first_copy = [&](int replica, int member) { return replica == 0 && member < layout.tensor; };
 
     const auto state = [&](double parameters, bool writes_parameters) {
-        return parameters * (kSavedParameterBytes * (writes_parameters ? 1.0 : 0.0) +
+        return parameters * (saved_parameter_bytes(job) * (writes_parameters ? 1.0 : 0.0) +
                              kSavedOptimizerBytes * (sharded ? 1.0 / shards : 1.0));
     };
     const Transfer save = transfer(job, cluster, plan, [&](double parameters, int replica, int member) {
@@ -87,7 +90,7 @@ CheckpointCosts checkpoint_costs(const Job& job, const Cluster& cluster, const P
 
     CheckpointCosts costs;
     costs.state = Bytes(static_cast<std::int64_t>(static_cast<double>(model_parameters(job.model)) *
-                                                  (kSavedParameterBytes + kSavedOptimizerBytes)));
+                                                  (saved_parameter_bytes(job) + kSavedOptimizerBytes)));
     const Facility& facility = cluster.facility;
     costs.save = Duration::seconds(job.checkpoint.asynchronous ? save.slowest_pcie_s
                                                                : std::max({save.total / facility.storage_write.value,

@@ -9,7 +9,6 @@ namespace headway::scenarios {
 
 namespace {
 
-constexpr double kResultBytes = 2.0;   ///< fp16 and bf16
 constexpr double kPartialBytes = 4.0;  ///< partial results of a split inner dimension are fp32
 constexpr double kLeastSplitDepth = 1024.0;
 
@@ -45,8 +44,8 @@ MainLoop best_main_loop(const GemmShape& shape, const GpuType& gpu, const GemmPa
     return best;
 }
 
-WorkSeconds fused_attention(double flops, double efficiency, const GpuType& gpu, Duration gap) {
-    return {.compute = flops / (gpu.peak_half.value * efficiency), .fixed = gap.s()};
+WorkSeconds fused_attention(double flops, double efficiency, FlopsPerSecond peak, Duration gap) {
+    return {.compute = flops / (peak.value * efficiency), .fixed = gap.s()};
 }
 
 }  // namespace
@@ -60,11 +59,23 @@ GemmPace fp8_pace(const GpuType& gpu) {
     return {gpu.peak_fp8.value * gpu.fp8_gemm_efficiency, 1.0, gpu.gemm_depth_lost};
 }
 
+FlopsPerSecond working_peak(const GpuType& gpu, Precision precision) {
+    if (precision != Precision::kFp32) return gpu.peak_half;
+    if (!gpu.peak_single) throw std::invalid_argument("no single-precision peak is known of " + gpu.name);
+    return *gpu.peak_single;
+}
+
+GemmPace working_pace(const GpuType& gpu, Precision precision, double efficiency) {
+    if (precision != Precision::kFp32) return half_pace(gpu, efficiency);
+    const auto bytes = static_cast<double>(bytes_of_element(precision));
+    return {working_peak(gpu, precision).value * gpu.gemm_efficiency * efficiency, bytes, gpu.gemm_depth_lost, bytes};
+}
+
 WorkSeconds gemm_work(const GemmShape& shape, const GpuType& gpu, const GemmPace& pace, Duration gap) {
     const MainLoop loop = best_main_loop(shape, gpu, pace);
     const double operands =
         memory_seconds(shape.batch * (shape.rows + shape.columns) * shape.depth * pace.operand_bytes, gpu);
-    const double results = memory_seconds(shape.batch * shape.rows * shape.columns * kResultBytes, gpu);
+    const double results = memory_seconds(shape.batch * shape.rows * shape.columns * pace.result_bytes, gpu);
     WorkSeconds work{.memory = results, .fixed = gap.s()};
     if (loop.seconds + loop.partial_seconds >= operands) {
         work.compute = loop.seconds;
@@ -79,12 +90,16 @@ WorkSeconds streaming_work(double bytes, int kernels, const GpuType& gpu, Durati
     return {.memory = memory_seconds(bytes, gpu), .fixed = gap.s() * kernels};
 }
 
-WorkSeconds fused_attention_forward(double scores, double head_dim, const GpuType& gpu, Duration gap) {
-    return fused_attention(2.0 * scores * head_dim, gpu.attention_forward_efficiency, gpu, gap);
+WorkSeconds fused_attention_forward(double scores, double head_dim, const GpuType& gpu, Precision precision,
+                                    Duration gap) {
+    return fused_attention(2.0 * scores * head_dim, gpu.attention_forward_efficiency, working_peak(gpu, precision),
+                           gap);
 }
 
-WorkSeconds fused_attention_backward(double scores, double head_dim, const GpuType& gpu, Duration gap) {
-    return fused_attention(5.0 * scores * head_dim, gpu.attention_backward_efficiency, gpu, gap);
+WorkSeconds fused_attention_backward(double scores, double head_dim, const GpuType& gpu, Precision precision,
+                                     Duration gap) {
+    return fused_attention(5.0 * scores * head_dim, gpu.attention_backward_efficiency, working_peak(gpu, precision),
+                           gap);
 }
 
 }  // namespace headway::scenarios

@@ -10,11 +10,10 @@ namespace headway::scenarios {
 
 namespace {
 
-constexpr double kHalfBytes = 2.0;  ///< bytes of fp16 and bf16
 constexpr int kFusedSoftmaxMultiple = 4;
 constexpr int kFusedSoftmaxKeys = 2048;
 constexpr double kNormForward = 4.0, kNormBackward = 10.0;
-constexpr double kResidualBytes = 6.0, kDropoutMask = 1.0, kDropoutBackward = 5.0, kAttentionDropout = 5.0;
+constexpr double kResidualBytes = 6.0, kDropoutMask = 1.0, kDropoutBackward = 4.0, kAttentionDropout = 4.0;
 constexpr double kGeluForward = 4.0, kGeluBackward = 6.0, kGatedForward = 1.5, kGatedBackward = 1.7;
 constexpr double kHeadLayout = 4.0, kBiasGradient = 2.0;
 constexpr double kSoftmaxForward = 4.0, kSoftmaxBackward = 6.0;
@@ -32,6 +31,11 @@ constexpr double kRingHidingShare = 0.5;
 constexpr int kLossReductions = 3;
 constexpr double kLossForward = 0.6;
 
+/// Bytes of an element over those of fp16 and bf16, for which traffic is stated here; masks are a byte in any.
+double width_of(const Job& job) {
+    return static_cast<double>(bytes_of_element(job.precision)) / 2.0;
+}
+
 struct Linear {
     double outputs;
     double inputs;
@@ -44,6 +48,8 @@ class LayerBuilder {
           model_(rank.job.model),
           stack_(rank.job.stack),
           gpu_(rank.node.gpu),
+          width_(width_of(rank.job)),
+          element_bytes_(static_cast<double>(bytes_of_element(rank.job.precision))),
           tensor_(rank.layout.tensor) {
         const double head = head_dim_of(model_);
         queries_ = model_.heads * head / tensor_;
@@ -82,7 +88,7 @@ class LayerBuilder {
              {static_cast<double>(model_.hidden), queries_},
              {ffn_ * (model_.gated_mlp ? 2.0 : 1.0), static_cast<double>(model_.hidden)},
              {static_cast<double>(model_.hidden), ffn_}}};
-        const GemmPace pace = fp8() ? fp8_pace(gpu_) : half_pace(gpu_);
+        const GemmPace pace = fp8() ? fp8_pace(gpu_) : working_pace(gpu_, rank_.job.precision);
         const double tokens = rank_.tokens();
         double casts = 0.0;
         for (const auto& [outputs, inputs] : linears) {
@@ -105,8 +111,8 @@ class LayerBuilder {
     void attention(WorkSeconds& forward, WorkSeconds& backward) const {
         const double head = head_dim_of(model_);
         if (stack_.flash_attention) {
-            forward = fused_attention_forward(scores_, head, gpu_, stack_.kernel_gap);
-            backward = fused_attention_backward(scores_, head, gpu_, stack_.kernel_gap);
+            forward = fused_attention_forward(scores_, head, gpu_, rank_.job.precision, stack_.kernel_gap);
+            backward = fused_attention_backward(scores_, head, gpu_, rank_.job.precision, stack_.kernel_gap);
             const int steps = rank_.layout.context > 1 ? 2 * rank_.layout.context : 0;
             forward += stream(0.0, steps);
             backward += stream(0.0, steps);
@@ -114,32 +120,35 @@ class LayerBuilder {
         }
         const double keys = model_.sequence_length;
         const double local = keys / rank_.layout.context;
-        const GemmPace pace = half_pace(gpu_);
+        const GemmPace pace = working_pace(gpu_, rank_.job.precision);
         const WorkSeconds to_scores = gemm_work({local, keys, head, rows_}, gpu_, pace, stack_.kernel_gap);
         const WorkSeconds to_values = gemm_work({local, head, keys, rows_}, gpu_, pace, stack_.kernel_gap);
-        const double dropout = stack_.dropout ? kAttentionDropout : 0.0;
+        const double dropout = stack_.dropout ? kDropoutMask + kAttentionDropout * width_ : 0.0;
         const int kernels = stack_.dropout ? 2 : 1;
         const bool fused = softmax_is_fused();
         forward = to_scores + to_values +
-                  stream(scores_ * ((fused ? kSoftmaxForward : kUnfusedSoftmaxForward) + dropout), kernels);
+                  stream(scores_ * ((fused ? kSoftmaxForward : kUnfusedSoftmaxForward) * width_ + dropout), kernels);
         backward = to_scores * 2.0 + to_values * 2.0 +
-                   stream(scores_ * ((fused ? kSoftmaxBackward : kUnfusedSoftmaxBackward) + dropout), kernels);
+                   stream(scores_ * ((fused ? kSoftmaxBackward : kUnfusedSoftmaxBackward) * width_ + dropout), kernels);
     }
 
     void add_streaming(LayerCosts& costs) const {
         const double tokens = rank_.tokens();
         const double outside = rank_.tokens_outside_blocks() * model_.hidden;
         const double dropout = stack_.dropout ? 1.0 : 0.0;
-        const double layout = tokens * (queries_ * 2.0 + queries_ + keys_values_) * kHeadLayout * stack_.copies;
-        const double gelu = tokens * ffn_;
-        const double biases = model_.biases ? tokens * (queries_ + keys_values_ + ffn_) * kBiasGradient : 0.0;
-        costs.forward += elementwise(outside * 2.0 * (kNormForward + kResidualBytes + kDropoutMask * dropout) + layout +
-                                         gelu * kGeluForward * (model_.gated_mlp ? kGatedForward : 1.0),
-                                     kForwardKernels);
-        costs.backward_input +=
-            elementwise(outside * 2.0 * (kNormBackward + kResidualBytes + kDropoutBackward * dropout) + layout +
-                            gelu * kGeluBackward * (model_.gated_mlp ? kGatedBackward : 1.0),
-                        kBackwardKernels);
+        const double layout =
+            tokens * (queries_ * 2.0 + queries_ + keys_values_) * kHeadLayout * width_ * stack_.copies;
+        const double gelu = tokens * ffn_ * width_;
+        const double biases = model_.biases ? tokens * (queries_ + keys_values_ + ffn_) * kBiasGradient * width_ : 0.0;
+        costs.forward +=
+            elementwise(outside * 2.0 * ((kNormForward + kResidualBytes) * width_ + kDropoutMask * dropout) + layout +
+                            gelu * kGeluForward * (model_.gated_mlp ? kGatedForward : 1.0),
+                        kForwardKernels);
+        costs.backward_input += elementwise(
+            outside * 2.0 *
+                    ((kNormBackward + kResidualBytes) * width_ + (kDropoutMask + kDropoutBackward * width_) * dropout) +
+                layout + gelu * kGeluBackward * (model_.gated_mlp ? kGatedBackward : 1.0),
+            kBackwardKernels);
         costs.backward_weight += elementwise(biases, 0);
     }
 
@@ -148,7 +157,7 @@ class LayerBuilder {
         Node node = rank_.node;
         node.fabric.bandwidth = node.fabric.bandwidth * stack_.tensor_bandwidth;
         node.fabric.copy = node.fabric.copy * stack_.tensor_bandwidth;
-        const double message = rank_.tokens() * model_.hidden * kHalfBytes;
+        const double message = rank_.tokens() * model_.hidden * element_bytes_;
         const auto time = [&](Collective collective, double bytes) {
             return collective_time(collective, Bytes(static_cast<std::int64_t>(bytes)), rank_.tensor, node).s();
         };
@@ -173,7 +182,7 @@ class LayerBuilder {
     void add_context_communication(LayerCosts& costs, double attention_forward, double attention_backward) const {
         const int steps = rank_.layout.context - 1;
         if (steps == 0) return;
-        const Bytes message(static_cast<std::int64_t>(rank_.tokens() * keys_values_ * kHalfBytes));
+        const Bytes message(static_cast<std::int64_t>(rank_.tokens() * keys_values_ * element_bytes_));
         const double ring = steps * collective_time(Collective::kSendReceive, message, rank_.context, rank_.node).s();
         const double hiding = kRingHidingShare * stack_.tensor_overlap;
         costs.forward.communication += std::max(0.0, ring - hiding * attention_forward);
@@ -195,6 +204,8 @@ class LayerBuilder {
     const Model& model_;
     const SoftwareStack& stack_;
     const GpuType& gpu_;
+    double width_;
+    double element_bytes_;
     double tensor_;
     double queries_ = 0.0, keys_values_ = 0.0, ffn_ = 0.0;  ///< widths of a rank
     double rows_ = 0.0;                                     ///< batch x heads of a rank
@@ -204,7 +215,8 @@ class LayerBuilder {
 /// One tensor collective at the edge of a block: gather with sequence parallelism, else reduce.
 double edge_collective_seconds(const RankContext& rank) {
     if (rank.layout.tensor == 1) return 0.0;
-    const Bytes message(static_cast<std::int64_t>(rank.tokens() * rank.job.model.hidden * kHalfBytes));
+    const Bytes message(static_cast<std::int64_t>(rank.tokens() * rank.job.model.hidden *
+                                                  static_cast<double>(bytes_of_element(rank.job.precision))));
     return collective_time(rank.layout.sequence_parallel ? Collective::kAllGather : Collective::kAllReduce, message,
                            rank.tensor, rank.node)
         .s();
@@ -220,10 +232,11 @@ EdgeCosts embedding_costs(const RankContext& rank) {
     const GpuType& gpu = rank.node.gpu;
     const double elements = rank.tokens() * rank.job.model.hidden;
     const Duration gap = rank.job.stack.kernel_gap;
-    const double dropout = rank.job.stack.dropout ? kDropoutBackward : 0.0;
+    const double width = width_of(rank.job);
+    const double dropout = rank.job.stack.dropout ? kDropoutMask + kDropoutBackward * width : 0.0;
     EdgeCosts costs;
-    costs.forward = streaming_work(elements * (4.0 + dropout), kEmbeddingKernels, gpu, gap);
-    costs.backward_weight = streaming_work(elements * (8.0 + dropout), kEmbeddingKernels, gpu, gap);
+    costs.forward = streaming_work(elements * (4.0 * width + dropout), kEmbeddingKernels, gpu, gap);
+    costs.backward_weight = streaming_work(elements * (8.0 * width + dropout), kEmbeddingKernels, gpu, gap);
     costs.forward.communication = edge_collective_seconds(rank);
     if (rank.layout.sequence_parallel) costs.backward_input.communication = edge_collective_seconds(rank);
     return costs;
@@ -233,20 +246,23 @@ EdgeCosts head_costs(const RankContext& rank) {
     const GpuType& gpu = rank.node.gpu;
     const SoftwareStack& stack = rank.job.stack;
     const std::int64_t padded = padded_vocabulary(rank.job, rank.layout);
-    const double alignment = padded % 8 == 0 ? 1.0 : gpu.unaligned_efficiency;
+    const double width = width_of(rank.job);
+    const std::int64_t aligned = 16 / bytes_of_element(rank.job.precision);
+    const double alignment = padded % aligned == 0 ? 1.0 : gpu.unaligned_efficiency;
     const double vocabulary = static_cast<double>(padded) / rank.layout.tensor;
     const double hidden = rank.job.model.hidden;
     const double tokens = rank.tokens();
     const double outside = rank.tokens_outside_blocks() * hidden;
-    const GemmPace pace = half_pace(gpu, alignment);
-    const double loss = tokens * vocabulary * stack.loss_traffic / alignment;
+    const GemmPace pace = working_pace(gpu, rank.job.precision, alignment);
+    const double loss = tokens * vocabulary * stack.loss_traffic * width / alignment;
 
     EdgeCosts costs;
-    costs.forward = gemm_work({tokens, vocabulary, hidden}, gpu, pace, stack.kernel_gap) +
-                    streaming_work(loss * kLossForward + outside * kNormForward, kEdgeKernels, gpu, stack.kernel_gap);
-    costs.backward_input =
-        gemm_work({tokens, hidden, vocabulary}, gpu, pace, stack.kernel_gap) +
-        streaming_work(loss * (1.0 - kLossForward) + outside * kNormBackward, kEdgeKernels, gpu, stack.kernel_gap);
+    costs.forward =
+        gemm_work({tokens, vocabulary, hidden}, gpu, pace, stack.kernel_gap) +
+        streaming_work(loss * kLossForward + outside * kNormForward * width, kEdgeKernels, gpu, stack.kernel_gap);
+    costs.backward_input = gemm_work({tokens, hidden, vocabulary}, gpu, pace, stack.kernel_gap) +
+                           streaming_work(loss * (1.0 - kLossForward) + outside * kNormBackward * width, kEdgeKernels,
+                                          gpu, stack.kernel_gap);
     costs.backward_weight = gemm_work({vocabulary, hidden, tokens}, gpu, pace, stack.kernel_gap);
     if (rank.layout.tensor == 1) return costs;
 

@@ -4,6 +4,7 @@
 #include <array>
 #include <stdexcept>
 
+#include "scenarios/costs/kernel.h"
 #include "scenarios/costs/layer.h"
 #include "scenarios/costs/measured_scales.h"
 #include "scenarios/costs/parameters.h"
@@ -13,16 +14,19 @@ namespace headway::scenarios {
 
 namespace {
 
-constexpr double kGatheredBytes = 2.0;  ///< fp16 or bf16, as gathered and sent
-constexpr std::size_t kKinds = 4;       ///< of virtual stages: first, last, both or neither
+constexpr std::size_t kKinds = 4;  ///< of virtual stages: first, last, both or neither
 
 bool same_shape(const GroupShape& a, const GroupShape& b) {
     return a.nodes == b.nodes && a.ranks_per_node == b.ranks_per_node && a.groups_per_node == b.groups_per_node;
 }
 
+double element_bytes_sent(const Job& job) {
+    return static_cast<double>(bytes_of_element(job.precision));
+}
+
 MessageCosts message_costs(const RankContext& rank, const Placement& placement) {
     const SoftwareStack& stack = rank.job.stack;
-    const double whole = rank.tokens() * rank.job.model.hidden * 2.0;
+    const double whole = rank.tokens() * rank.job.model.hidden * element_bytes_sent(rank.job);
     const bool sliced = rank.layout.sequence_parallel || stack.scatter_gather;
     MessageCosts costs;
     costs.bytes_per_rank = Bytes(static_cast<std::int64_t>(sliced ? whole / rank.layout.tensor : whole));
@@ -55,7 +59,7 @@ Node node_of_group(const Node& node, const GroupShape& shape, const SoftwareStac
 }
 
 FlopsPerSecond peak_of(const Job& job, const GpuType& gpu) {
-    return job.precision == Precision::kFp8 ? gpu.peak_fp8 : gpu.peak_half;
+    return job.precision == Precision::kFp8 ? gpu.peak_fp8 : working_peak(gpu, job.precision);
 }
 
 template <class T>
@@ -226,7 +230,7 @@ class LayoutCosts::Impl {
         ChunkTail chunk;
         chunk.gradients = Bytes(static_cast<std::int64_t>(count * job_.stack.gradient_bytes));
         const bool shared = layout_.distributed_optimizer;
-        if (shared) chunk.weights = Bytes(static_cast<std::int64_t>(count * kGatheredBytes));
+        if (shared) chunk.weights = Bytes(static_cast<std::int64_t>(count * element_bytes_sent(job_)));
         const auto reduction = shared ? Collective::kReduceScatter : Collective::kAllReduce;
         for (const int group : tails.groups) {
             if (job_.measured) break;  // in the rest of the step

@@ -9,11 +9,14 @@ namespace headway::scenarios {
 
 namespace {
 
-constexpr double kWeightBytes = 2.0;  ///< fp16, bf16
-constexpr double kFp8Copy = 1.0;      ///< fp8 layers keep a cast copy of the weights
-constexpr double kAdamState = 12.0;   ///< fp32 master weight and two moments
+constexpr double kFp8Copy = 1.0;     ///< fp8 layers keep a cast copy of the weights
+constexpr double kAdamState = 12.0;  ///< fp32 master weight and two moments
 /// CUDA context and libraries (0.5 GiB), NCCL buffers (0.5 GiB), cuBLAS workspace and fragments (assumed).
 const Bytes kReservedBytes = Bytes::gib(1.5);
+
+double element_bytes(const Job& job) {
+    return static_cast<double>(bytes_of_element(job.precision));
+}
 
 double tokens_of(const Job& job, const Layout& layout) {
     return static_cast<double>(job.micro_batch) * job.model.sequence_length / layout.context;
@@ -24,25 +27,29 @@ double stored_bytes(const Job& job, const Layout& layout) {
     const Model& model = job.model;
     const double tokens = tokens_of(job, layout);
     const double mask = job.stack.dropout ? 1.0 : 0.0;
+    const double element = element_bytes(job);
     const double tensor = layout.tensor;
     const double head = head_dim_of(model);
     const double queries = model.heads * head;
     const double keys_values = 2.0 * model.kv_heads * head;
     // Inputs of both norms and both blocks, dropout masks after the blocks.
-    const double outside = tokens * model.hidden * (8.0 + 2.0 * mask) / (layout.sequence_parallel ? tensor : 1.0);
+    const double outside =
+        tokens * model.hidden * (4.0 * element + 2.0 * mask) / (layout.sequence_parallel ? tensor : 1.0);
     // Queries, keys, values; input of the projection; inputs of the activation function and of the last matrix.
-    const double inside =
-        tokens * 2.0 * (queries + keys_values + queries + model.ffn * ((model.gated_mlp ? 2.0 : 1.0) + 1.0)) / tensor;
+    const double inside = tokens * element *
+                          (queries + keys_values + queries + model.ffn * ((model.gated_mlp ? 2.0 : 1.0) + 1.0)) /
+                          tensor;
     if (job.stack.flash_attention) return outside + inside + tokens * 4.0 * model.heads / tensor;  // log-sum-exp
     if (layout.recompute == Recompute::kSelective) return outside + inside;
     // Softmax output; with dropout its mask and its output too.
     const double scores = tokens * model.heads / tensor * model.sequence_length;
-    return outside + inside + scores * (2.0 + 3.0 * mask);
+    return outside + inside + scores * (element + (1.0 + element) * mask);
 }
 
 double layer_bytes(const Job& job, const Layout& layout) {
     if (layout.recompute != Recompute::kFull) return stored_bytes(job, layout);
-    return tokens_of(job, layout) * job.model.hidden * 2.0 / (layout.sequence_parallel ? layout.tensor : 1.0);
+    return tokens_of(job, layout) * job.model.hidden * element_bytes(job) /
+           (layout.sequence_parallel ? layout.tensor : 1.0);
 }
 
 /// Outside the layers: the embedding's dropout mask; inputs of the final norm and the logits, logits in fp32
@@ -53,7 +60,7 @@ double embedding_bytes(const Job& job, const Layout& layout) {
 }
 double head_bytes(const Job& job, const Layout& layout) {
     const double tokens = tokens_of(job, layout);
-    return tokens * job.model.hidden * 4.0 / (layout.sequence_parallel ? layout.tensor : 1.0) +
+    return tokens * job.model.hidden * 2.0 * element_bytes(job) / (layout.sequence_parallel ? layout.tensor : 1.0) +
            tokens * 4.0 * static_cast<double>(padded_vocabulary(job, layout)) / layout.tensor;
 }
 
@@ -71,7 +78,7 @@ MemoryTable::MemoryTable(const Job& job, const Layout& layout)
     : job_(job),
       layout_(layout),
       shards_(layout.distributed_optimizer ? static_cast<double>(layout.data) * layout.context : 1.0),
-      weight_(kWeightBytes + (job.precision == Precision::kFp8 ? kFp8Copy : 0.0)),
+      weight_(element_bytes(job) + (job.precision == Precision::kFp8 ? kFp8Copy : 0.0)),
       layer_bytes_(layer_bytes(job, layout)),
       embedding_bytes_(embedding_bytes(job, layout)),
       head_bytes_(head_bytes(job, layout)),

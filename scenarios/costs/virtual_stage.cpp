@@ -10,7 +10,8 @@ namespace {
 
 /// What stays queued on the GPU when the host has issued the last of its layers.
 constexpr double kHostTail = 0.15;
-constexpr double kClearGradients = 4.0;  ///< bytes a parameter written to clear its gradient
+constexpr double kStatedWeightBytes = 2.0;  ///< that the optimizer step writes in a stack's figure
+constexpr double kClearGradients = 4.0;     ///< bytes a parameter written to clear its gradient
 
 /// A host that issues work and a GPU that runs it in order: both move on, the GPU never before the host.
 class HostAndGpu {
@@ -91,9 +92,10 @@ VirtualStageCosts virtual_stage_costs(const RankContext& rank, int virtual_stage
     const double holders = static_cast<double>(rank.layout.data) * rank.layout.context;
     const double owned = rank.layout.distributed_optimizer ? parameters / holders : parameters;
     const GpuType& gpu = rank.node.gpu;
-    costs.optimizer.memory =
-        Duration::seconds((owned * rank.job.stack.optimizer_traffic + parameters * kClearGradients) /
-                          (gpu.memory_bandwidth.value * gpu.memory_efficiency));
+    const double traffic = rank.job.stack.optimizer_traffic +
+                           (static_cast<double>(bytes_of_element(rank.job.precision)) - kStatedWeightBytes);
+    costs.optimizer.memory = Duration::seconds((owned * traffic + parameters * kClearGradients) /
+                                               (gpu.memory_bandwidth.value * gpu.memory_efficiency));
     return costs;
 }
 

@@ -243,11 +243,14 @@ class StrategyChecks {
     }
 
     void precision() const {
-        if (job_.precision != Precision::kFp8) return;
         for (const NodeGroup& group : cluster_.node_groups) {
-            if (group.node.gpu.peak_fp8.value <= 0)
-                throw places_.error("job.precision", "fp8 is not allowed (the cluster's " + group.node.gpu.name +
-                                                         " has no fp8 arithmetic)");
+            const GpuType& gpu = group.node.gpu;
+            if (job_.precision == Precision::kFp8 && gpu.peak_fp8.value <= 0)
+                throw places_.error("job.precision",
+                                    "fp8 is not allowed (the cluster's " + gpu.name + " has no fp8 arithmetic)");
+            if (job_.precision == Precision::kFp32 && !gpu.peak_single)
+                throw places_.error("job.precision", "fp32 is not allowed (no peak_single is known of the cluster's " +
+                                                         gpu.name + "; add it to its entry)");
         }
     }
 

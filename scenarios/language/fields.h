@@ -39,6 +39,7 @@ void fields(V& v, GpuType& g) {
     v.name(g.name);
     v.required("peak_half", g.peak_half, positive());
     v.required("peak_fp8", g.peak_fp8);
+    v.field("peak_single", g.peak_single, positive());
     v.required("memory", g.memory, positive());
     v.required("memory_bandwidth", g.memory_bandwidth, positive());
     v.required("sm_count", g.sm_count, between(1, 100'000));
@@ -418,6 +419,14 @@ void fields(V& v, Switching& s) {
 }
 
 template <class V>
+void fields(V& v, Deployment& d) {
+    v.field("pace", d.pace, between_above(0, 1'000'000));
+    v.field("timeout", d.timeout, positive());
+    v.field("checkpoints", d.checkpoints);
+    v.field("keep", d.keep, between(1, 1000));
+}
+
+template <class V>
 void fields(V& v, Scenario& s) {
     v.field("name", s.name);
     v.field("description", s.description);
@@ -433,6 +442,7 @@ void fields(V& v, Scenario& s) {
     v.field("telemetry_period", s.telemetry_period, positive());
     v.field("sensors", s.sensors);
     v.field("switching", s.switching);
+    v.field("deploy", s.deploy);
 }
 
 }  // namespace headway::scenarios

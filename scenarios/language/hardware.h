@@ -1,5 +1,6 @@
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -26,8 +27,9 @@ struct Thermal {
 
 struct GpuType {
     std::string name;
-    FlopsPerSecond peak_half;  ///< dense fp16/bf16 tensor-core peak at `boost_clock`
-    FlopsPerSecond peak_fp8;   ///< 0 where the type has none
+    FlopsPerSecond peak_half;                   ///< dense fp16/bf16 tensor-core peak at `boost_clock`
+    FlopsPerSecond peak_fp8;                    ///< 0 where the type has none
+    std::optional<FlopsPerSecond> peak_single;  ///< fp32 as GEMMs run in it (CUDA cores or TF32); absent: not known
     Bytes memory;
     BytesPerSecond memory_bandwidth;
     int sm_count = 1;

@@ -39,7 +39,12 @@ struct Model {
     bool operator==(const Model&) const = default;
 };
 
-enum class Precision { kFp16, kBf16, kFp8 };
+enum class Precision { kFp16, kBf16, kFp8, kFp32 };
+
+/// Of a weight or an activation, as it is kept and sent; fp8 layers cast theirs from two bytes.
+constexpr std::int64_t bytes_of_element(Precision precision) {
+    return precision == Precision::kFp32 ? 4 : 2;
+}
 
 /// Checkpoints: how often state is saved, and what a restart costs besides reading it back.
 struct Checkpointing {

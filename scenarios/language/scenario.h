@@ -18,6 +18,17 @@ struct RunLength {
     bool operator==(const RunLength&) const = default;
 };
 
+/// How a run is deployed on real processors; a simulation ignores it.
+struct Deployment {
+    /// Host ranks: every operation lasts as long as the cost model says for the GPU that the cluster declares, times
+    /// this, so that many ranks on few cores behave like as many devices. Absent: as fast as they can.
+    std::optional<double> pace;
+    Duration timeout = Duration::seconds(60);  ///< a rank that is not heard of for so long is lost
+    std::optional<std::string> checkpoints;    ///< folder, relative to the scenario's; absent: none are written
+    int keep = 2;                              ///< of the newest checkpoints so many stay
+    bool operator==(const Deployment&) const = default;
+};
+
 /// Everything a run is told. Resolved: catalogue names replaced by their entries, every default filled in.
 struct Scenario {
     std::string name;
@@ -35,6 +46,7 @@ struct Scenario {
     Duration telemetry_period = Duration::seconds(10);
     Sensors sensors;
     Switching switching;
+    std::optional<Deployment> deploy;  ///< absent: the defaults
     bool operator==(const Scenario&) const = default;
 };
 

@@ -34,7 +34,8 @@ constexpr auto words(Norm) {
     return WordTable<Norm, 2>{{{"layer", Norm::kLayer}, {"rms", Norm::kRms}}};
 }
 constexpr auto words(Precision) {
-    return WordTable<Precision, 3>{{{"fp16", Precision::kFp16}, {"bf16", Precision::kBf16}, {"fp8", Precision::kFp8}}};
+    return WordTable<Precision, 4>{
+        {{"fp16", Precision::kFp16}, {"bf16", Precision::kBf16}, {"fp8", Precision::kFp8}, {"fp32", Precision::kFp32}}};
 }
 constexpr auto words(Schedule) {
     return WordTable<Schedule, 4>{{{"gpipe", Schedule::kGPipe},

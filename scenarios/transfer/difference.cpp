@@ -202,10 +202,12 @@ void Difference::need(const BlockClass& blocks, int gpu, StateKind kind, Interva
 }
 
 void Difference::send(const BlockClass& blocks, int from, int gpu, StateKind kind, const Interval& elements) {
-    loads_->add(from, gpu, kind, elements.size() * bytes_of_element(kind) * blocks.count());
+    const Precision precision = from_.job().precision;
+    loads_->add(from, gpu, kind, elements.size() * bytes_of_element(kind, precision) * blocks.count());
     if (moves_ == nullptr) return;
-    if (blocks.layers.empty()) moves_->push_back({from, gpu, kind, {blocks.kind, -1}, elements});
-    for (const int layer : blocks.layers) moves_->push_back({from, gpu, kind, {blocks.kind, layer}, elements});
+    if (blocks.layers.empty()) moves_->push_back({from, gpu, kind, {blocks.kind, -1}, elements, precision});
+    for (const int layer : blocks.layers)
+        moves_->push_back({from, gpu, kind, {blocks.kind, layer}, elements, precision});
 }
 
 /// Per column, tied to nodes and racks. A folded walk looks at the first GPU of each tensor group only.

@@ -21,7 +21,8 @@ struct Move {
     StateKind what = StateKind::kWeights;
     Block block;
     Interval elements;
-    Bytes bytes() const { return Bytes(elements.size() * bytes_of_element(what)); }
+    Precision precision = Precision::kBf16;
+    Bytes bytes() const { return Bytes(elements.size() * bytes_of_element(what, precision)); }
     bool operator==(const Move&) const = default;
 };
 

@@ -69,11 +69,11 @@ Interval part_of(const Interval& whole, std::int64_t index, std::int64_t parts);
 
 enum class StateKind : std::uint8_t { kWeights, kOptimizer };
 
-constexpr std::int64_t kStateWeightBytes = 2;      ///< fp16 or bf16; fp8 copies are cast anew, not moved
 constexpr std::int64_t kStateOptimizerBytes = 12;  ///< fp32 master weight and two Adam moments
 
-constexpr std::int64_t bytes_of_element(StateKind kind) {
-    return kind == StateKind::kWeights ? kStateWeightBytes : kStateOptimizerBytes;
+/// Weights as the job computes with them; fp8 copies are cast anew, not moved.
+constexpr std::int64_t bytes_of_element(StateKind kind, Precision precision) {
+    return kind == StateKind::kWeights ? bytes_of_element(precision) : kStateOptimizerBytes;
 }
 
 /// Ownership under one plan. What a rank owns of one block and kind is one interval.

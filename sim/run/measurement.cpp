@@ -112,7 +112,8 @@ std::vector<double> healthy_tensor_bus(const scenarios::Job& job, const scenario
     const scenarios::GroupShape shape = scenarios::Placement(plan, cluster).tensor();
     const double values =
         static_cast<double>(job.model.sequence_length) / layout.context * job.micro_batch * job.model.hidden;
-    const scenarios::Bytes message(std::llround(values * 2.0));
+    const scenarios::Bytes message(
+        std::llround(values * static_cast<double>(scenarios::bytes_of_element(job.precision))));
     const double bus_bytes = static_cast<double>(message.count()) * 2.0 * (layout.tensor - 1.0) / layout.tensor;
     std::vector<double> result;
     for (int worker = 0; worker < plan.workers(); ++worker) {

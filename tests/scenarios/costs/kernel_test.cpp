@@ -86,6 +86,19 @@ TEST(Gemm, InFp8NeedsAGpuThatHasIt) {
               0.6 * gemm_work(shape, h100, half_pace(h100), Duration()).total());
 }
 
+TEST(Gemm, InSinglePrecisionNeedsAKnownPeak) {
+    GpuType gpu = a100();
+    EXPECT_THROW(working_pace(gpu, Precision::kFp32), std::invalid_argument);
+    gpu.peak_single = FlopsPerSecond{19.5e12};
+    const GemmShape shape{8192, 8192, 8192};
+    const double half = gemm_work(shape, gpu, working_pace(gpu, Precision::kBf16), Duration()).compute;
+    EXPECT_DOUBLE_EQ(half, gemm_work(shape, gpu, half_pace(gpu), Duration()).compute);
+    const WorkSeconds single = gemm_work(shape, gpu, working_pace(gpu, Precision::kFp32), Duration());
+    EXPECT_NEAR(single.compute / half, gpu.peak_half.value / 19.5e12, 1e-9);
+    EXPECT_NEAR(single.memory / gemm_work(shape, gpu, half_pace(gpu), Duration()).memory, 2.0, 1e-9)
+        << "results are twice as wide";
+}
+
 TEST(Streaming, TakesBytesOverBandwidthAndAGapAKernel) {
     const GpuType gpu = a100();
     const WorkSeconds work = streaming_work(2.039e9, 3, gpu, Duration::microseconds(2));

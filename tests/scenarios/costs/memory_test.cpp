@@ -52,6 +52,20 @@ TEST(Memory, ActivationsMatchThePublishedFigures) {
     }
 }
 
+TEST(Memory, SinglePrecisionTakesFourBytesAWeightAndActivation) {
+    Job job = job_of(gpt(4, 256, 4), 2, 16);
+    job.stack.dropout = false;
+    const Plan plan = plan_of(layout_of(1, 1, 8), job, dgx_a100(1));
+    const StageMemory half = stage_memory(job, plan).front();
+    const std::int64_t layer = layer_activations(job, plan.layout).count();
+    job.precision = Precision::kFp32;
+    const StageMemory single = stage_memory(job, plan).front();
+    EXPECT_EQ(single.parameters.count(), 2 * half.parameters.count());
+    EXPECT_EQ(single.optimizer, half.optimizer);
+    EXPECT_EQ(single.gradients, half.gradients);
+    EXPECT_EQ(layer_activations(job, plan.layout).count(), 2 * layer) << "no masks, no log-sum-exp";
+}
+
 TEST(Memory, LayersFollowKorthikantisFormula) {
     const Job job = job_of(gpt(48, 6144, 64), 4, 4);
     const double sbh = 2048.0 * 4 * 6144, t = 8, a = 64, s = 2048, h = 6144;

@@ -141,6 +141,23 @@ TEST(Placements, NameEveryGpuOnceAndOnlyThoseThereAre) {
 TEST(Precisions, NeedTheArithmetic) {
     EXPECT_THAT(error_with({{"job.precision", "fp8"}}),
                 HasSubstr("job.precision: fp8 is not allowed (the cluster's A100-SXM4-80GB has no fp8 arithmetic)"));
+    EXPECT_THAT(error_with({{"job.precision", "fp32"}}),
+                HasSubstr("job.precision: fp32 is not allowed (no peak_single is known of the cluster's "
+                          "A100-SXM4-80GB; add it to its entry)"));
+    const Scenario single = read_small({{"job.precision", "fp32"}, {"cluster.node.gpu.peak_single", "19.5 TFLOP/s"}});
+    EXPECT_EQ(single.cluster.node_groups[0].node.gpu.peak_single->value, 19.5e12);
+}
+
+TEST(Deployments, AreReadAndWritten) {
+    const Scenario read = read_small({{"deploy.pace", "2"}, {"deploy.timeout", "5 s"}, {"deploy.checkpoints", "kept"}});
+    ASSERT_TRUE(read.deploy);
+    EXPECT_EQ(read.deploy->pace, 2.0);
+    EXPECT_EQ(read.deploy->timeout, Duration::seconds(5));
+    EXPECT_EQ(read.deploy->checkpoints, "kept");
+    EXPECT_THAT(write_scenario(read), HasSubstr("deploy:"));
+    EXPECT_FALSE(read_small({}).deploy);
+    EXPECT_THAT(error_with({{"deploy.pace", "0"}}), HasSubstr("deploy.pace: 0 is not allowed"));
+    EXPECT_THAT(error_with({{"deploy.keep", "0"}}), HasSubstr("deploy.keep: 0 is not allowed"));
 }
 
 TEST(Clusters, AreConsistent) {

@@ -118,7 +118,7 @@ TEST(Values, OfEnumerationsNameAllWords) {
     EXPECT_THAT(error_of(small_with("tensor: 2", "tensor: 2\n  schedule: 2f2b")),
                 HasSubstr("strategy.schedule: 2f2b is not allowed (gpipe, 1f1b, interleaved, zero-bubble)"));
     EXPECT_THAT(error_of(small_with("precision: bf16", "precision: fp64")),
-                HasSubstr("job.precision: fp64 is not allowed (fp16, bf16, fp8)"));
+                HasSubstr("job.precision: fp64 is not allowed (fp16, bf16, fp8, fp32)"));
     EXPECT_THAT(error_of(small_with("tensor: 2", "tensor: 2\n  sequence_parallel: yes")),
                 HasSubstr("strategy.sequence_parallel: yes is not allowed (true or false)"));
 }

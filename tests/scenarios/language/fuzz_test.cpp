@@ -137,7 +137,8 @@ class Mutator {
                                                       "interleaved",
                                                       "zero-bubble",
                                                       "1f1b",
-                                                      "fp8"};
+                                                      "fp8",
+                                                      "fp32"};
         std::vector<std::string> lines = lines_of(text);
         if (lines.empty()) return text;
         std::string& line = lines[below(lines.size())];

@@ -140,7 +140,8 @@ Scenario random_scenario(const Scenario& valid, RandomStream& random) {
     keep(scenario.job.global_batch, valid.job.global_batch);
     keep(scenario.job.micro_batch, valid.job.micro_batch);
     keep(scenario.job.measured, valid.job.measured);
-    if (scenario.job.precision == Precision::kFp8) scenario.job.precision = Precision::kBf16;
+    if (scenario.job.precision == Precision::kFp8 || scenario.job.precision == Precision::kFp32)
+        scenario.job.precision = Precision::kBf16;
     keep(scenario.strategy, valid.strategy);
     keep(scenario.disturbances, valid.disturbances);
     scenario.generate.reset();

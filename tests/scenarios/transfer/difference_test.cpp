@@ -76,7 +76,7 @@ std::int64_t lacking(const Ownership& before, int rank_was, const Ownership& aft
         const std::int64_t kept = std::min(has.end, needed.end) - std::max(has.begin, needed.begin);
         elements += needed.size() - std::max<std::int64_t>(0, kept);
     }
-    return elements * bytes_of_element(kind);
+    return elements * bytes_of_element(kind, large_job().precision);
 }
 
 TEST(Difference, EveryGpuOfALargeJobReceivesWhatItLacks) {
