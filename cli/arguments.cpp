@@ -266,6 +266,9 @@ Command parse_arguments(int argc, const char* const* argv, const std::string& ve
     add_guards(*evaluate_command, evaluate.no_guards);
     evaluate_command->add_flag("--longest-path", evaluate.longest_path,
                                "Faster: no contention on links that several groups share");
+    evaluate_command->add_option("--out", evaluate.out, "Write the record of the evaluation here")
+        ->type_name("RUN.jsonl");
+    evaluate_command->add_flag("--force", evaluate.force, "Replace an older record");
     evaluate_command->add_flag("--json", evaluate.json, "One JSON object instead of the tables");
     add_catalogue(*evaluate_command, evaluate);
 

@@ -69,6 +69,8 @@ struct EvaluateArguments : CatalogueArguments {
     std::optional<int> limit;    ///< scenarios of each set
     std::optional<int> workers;  ///< runs at a time; none: as many as there are processors
     bool longest_path = false;   ///< iterations without contention on shared links
+    std::optional<std::filesystem::path> out;  ///< record of the evaluation
+    bool force = false;
     bool json = false;
 };
 

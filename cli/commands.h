@@ -10,7 +10,7 @@
 namespace headway::cli {
 
 int replay(const ReplayArguments& arguments, const std::string& version);
-int evaluate(const EvaluateArguments& arguments);
+int evaluate(const EvaluateArguments& arguments, const std::string& version);
 int train(const TrainArguments& arguments, const std::string& version);
 int check(const CheckArguments& arguments);
 int plan(const PlanArguments& arguments);

@@ -13,6 +13,7 @@
 #include "cli/evaluation_summary.h"
 #include "cli/exit_codes.h"
 #include "cli/interrupt.h"
+#include "cli/output_file.h"
 #include "cli/scenario_check.h"
 #include "cli/simulated_run.h"
 #include "cli/standard_output.h"
@@ -20,6 +21,7 @@
 #include "scenarios/language/config_error.h"
 #include "scenarios/record/evaluation_report.h"
 #include "scenarios/record/figures.h"
+#include "scenarios/record/learning_record.h"
 
 namespace headway::cli {
 
@@ -92,12 +94,29 @@ std::optional<scenarios::EvaluatedRun> mean_of(const std::string& policy, int se
     return run;
 }
 
+void write_record(const std::filesystem::path& file, const scenarios::EvaluationReport& report,
+                  const std::string& version) {
+    std::string names;
+    for (const scenarios::EvaluatedPolicy& policy : report.policies)
+        names += (names.empty() ? "" : ", ") + policy.policy;
+    const scenarios::LearningHeader header{scenarios::LearningHeader::Kind::kEvaluation, names,
+                                           static_cast<std::uint64_t>(report.seeds), report.planned};
+    scenarios::LearningRecordWriter record(file, header, scenarios::current_provenance("headway " + version));
+    for (const scenarios::EvaluationEvent& event : evaluation_events(report))
+        record.add(scenarios::evaluation_line(event));
+    record.end(report.complete);
+}
+
 }  // namespace
 
-int evaluate(const EvaluateArguments& arguments) {
+int evaluate(const EvaluateArguments& arguments, const std::string& version) {
     const std::vector<EvaluationCase> cases =
         evaluation_cases(arguments.on, chosen_catalogue(arguments), arguments.limit);
     const std::vector<std::string> names = judged_policies(arguments);
+    if (arguments.out) {
+        expect_writable("--out", *arguments.out, arguments.force);
+        expect_record_or_nothing("--out", *arguments.out);
+    }
     const auto seeds = static_cast<std::size_t>(arguments.seeds);
     const std::size_t runs = cases.size() * names.size() * seeds;
     const policies::GuardOptions guards = guards_without(arguments.no_guards);
@@ -135,6 +154,7 @@ int evaluate(const EvaluateArguments& arguments) {
     if (!report.complete) complain("interrupted: the report covers the scenarios that were finished");
     if (report.scenarios.empty()) return kInterrupted;
     sum_up(names, report);
+    if (arguments.out) write_record(*arguments.out, report, version);
     print(arguments.json ? scenarios::evaluation_json(report) : scenarios::evaluation_text(report));
     return report.complete ? kSucceeded : kInterrupted;
 }

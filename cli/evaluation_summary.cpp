@@ -104,7 +104,38 @@ scenarios::EvaluatedPair compared(const std::vector<std::string>& names, const C
     return pair;
 }
 
+scenarios::EvaluationEvent event_of(const std::string& policy, const EvaluatedFigures& figures) {
+    scenarios::EvaluationEvent event;
+    event.policy = policy;
+    event.scenarios = figures.scenarios;
+    event.goodput = figures.goodput;
+    event.recovered_share = figures.recovered_share;
+    event.lost_fraction = figures.lost_fraction;
+    event.switches = figures.switches;
+    return event;
+}
+
 }  // namespace
+
+std::vector<scenarios::EvaluationEvent> evaluation_events(const scenarios::EvaluationReport& report) {
+    std::vector<std::string> names;
+    for (const scenarios::EvaluatedPolicy& policy : report.policies) names.push_back(policy.policy);
+    std::vector<scenarios::EvaluationEvent> events;
+    for (std::size_t p = 0; p < names.size(); ++p) {
+        const scenarios::EvaluatedPolicy& policy = report.policies[p];
+        events.push_back(event_of(policy.policy, policy.figures));
+        for (const scenarios::EvaluatedFamily& family : policy.families) {
+            events.push_back(event_of(policy.policy, family.figures));
+            events.back().family = family.name;
+        }
+        for (const EvaluatedScenario& scenario : report.scenarios) {
+            events.push_back(event_of(policy.policy, ComparedPolicies(names, {&scenario}).figures(p)));
+            events.back().scenario = scenario.name;
+            events.back().family = scenario.family;
+        }
+    }
+    return events;
+}
 
 void sum_up(const std::vector<std::string>& names, scenarios::EvaluationReport& report) {
     std::vector<const EvaluatedScenario*> everything;

@@ -14,7 +14,7 @@ struct CommandRunner {
     const std::string& version;
     int operator()(const Finished& finished) const { return finished.exit_code; }
     int operator()(const ReplayArguments& arguments) const { return replay(arguments, version); }
-    int operator()(const EvaluateArguments& arguments) const { return evaluate(arguments); }
+    int operator()(const EvaluateArguments& arguments) const { return evaluate(arguments, version); }
     int operator()(const TrainArguments& arguments) const { return train(arguments, version); }
     int operator()(const CheckArguments& arguments) const { return check(arguments); }
     int operator()(const PlanArguments& arguments) const { return plan(arguments); }

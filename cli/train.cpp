@@ -309,10 +309,17 @@ int train(const TrainArguments& arguments, const std::string& version) {
             policies::write_policy(arguments.out, policies::read_policy(kept.policy));
         report.policy = arguments.out.string();
     }
-    if (interrupted()) complain("interrupted: --resume goes on after the last update");
-    if (reduction.rank() == 0)
-        print(arguments.json ? scenarios::training_json(report) : scenarios::training_text(report));
-    return interrupted() ? kInterrupted : kSucceeded;
+    const bool begun = all_done || fs::exists(files_of(arguments, report.seeds.back().seed).checkpoint);
+    const int exit_code = interrupted() ? kInterrupted : kSucceeded;
+    if (reduction.rank() != 0) return exit_code;
+    if (interrupted())
+        complain(begun ? "interrupted: --resume goes on after the last update"
+                       : "interrupted before the first update: nothing is kept");
+    else if (kept.policy.empty())
+        complain(begun ? "--minutes ended before a policy was validated: --resume goes on after the last update"
+                       : "--minutes ended before the first update: nothing is kept");
+    print(arguments.json ? scenarios::training_json(report) : scenarios::training_text(report));
+    return exit_code;
 }
 
 }  // namespace headway::cli

@@ -4,6 +4,7 @@
 #include <nlohmann/json.hpp>
 #include <string>
 
+#include "scenarios/record/run_reader.h"
 #include "tests/cli/run_program.h"
 #include "tests/paths.h"
 
@@ -51,6 +52,31 @@ TEST(Evaluate, PrintsThePromisedJson) {
         sum += scenario.at("policies").at("static").at("goodput").get<double>();
     EXPECT_NEAR(report["policies"][0]["goodput"].get<double>(), sum / 3.0, 1e-12);
     EXPECT_LT(report["policies"][0]["families"]["slow GPU"]["goodput"].get<double>(), 0.95);
+}
+
+TEST(Evaluate, WritesARecordOfWhatItReports) {
+    const TestFolder folder;
+    folder.write("small.yaml", kTwoScenarios);
+    const ProgramResult result = folder.headway("evaluate greedy --on small.yaml --out evaluated.run.jsonl --json");
+    ASSERT_EQ(result.exit_code, 0) << result.err;
+    const json report = json::parse(result.out);
+    std::vector<scenarios::EvaluationEvent> events;
+    struct Listener final : scenarios::RunSink {
+        explicit Listener(std::vector<scenarios::EvaluationEvent>& all) : all_(all) {}
+        void evaluation(const scenarios::EvaluationEvent& event) override { all_.push_back(event); }
+        std::vector<scenarios::EvaluationEvent>& all_;
+    } listener(events);
+    const scenarios::RecordStatus read = scenarios::read_record(folder.path() / "evaluated.run.jsonl", listener);
+    EXPECT_EQ(read.state, scenarios::RecordStatus::State::kComplete) << read.problem;
+    ASSERT_EQ(events.size(), 2u * (1 + 1 + 2)) << "two policies: all, one family, two scenarios";
+    EXPECT_EQ(events[4].policy, "greedy");
+    EXPECT_EQ(events[4].scenario, "");
+    EXPECT_EQ(events[4].goodput, report["policies"][1]["goodput"].get<double>());
+    EXPECT_EQ(events[7].scenario, report["scenarios"][1]["name"]);
+    EXPECT_EQ(events[7].goodput, report["scenarios"][1]["policies"]["greedy"]["goodput"].get<double>());
+    const ProgramResult again = folder.headway("evaluate greedy --on small.yaml --out evaluated.run.jsonl");
+    EXPECT_EQ(again.exit_code, 2);
+    EXPECT_THAT(again.err, HasSubstr("--force"));
 }
 
 TEST(Evaluate, GivesTheSameBytesHoweverManyWorkersRun) {

@@ -139,6 +139,7 @@ TEST(Train, StopsInTimeAndKeepsWhatGoingOnNeeds) {
     EXPECT_EQ(json::parse(stopped.out).at("seeds").at(0).at("complete"), false);
     EXPECT_TRUE(folder.has("my.policy.checkpoint"));
     EXPECT_FALSE(folder.has("my.policy")) << "nothing was validated yet";
+    EXPECT_THAT(stopped.err, HasSubstr("before a policy was validated: --resume"));
     ASSERT_EQ(folder.headway(train("my.policy", "--resume")).exit_code, 0);
     EXPECT_TRUE(folder.has("my.policy"));
 }
