@@ -11,6 +11,8 @@ class BackendError : public std::runtime_error {
     BackendError(int rank, int size, const std::string& call, const std::string& why)
         : std::runtime_error("rank " + std::to_string(rank) + " of " + std::to_string(size) + ": " + call + ": " +
                              why) {}
+    /// Of a call that no group of ranks has to do with: "cuda:0: cudaMalloc: out of memory".
+    BackendError(const std::string& call, const std::string& why) : std::runtime_error(call + ": " + why) {}
 };
 
 }  // namespace headway::backend
