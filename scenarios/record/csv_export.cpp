@@ -88,6 +88,9 @@ class CsvSink final : public RunSink {
                        .add(shares.straggling_ns)
                        .add(shares.recovery_ns)
                        .line());
+        if (event.loss)
+            file("loss", "index,start_ns,loss")
+                .write(CsvRow().add(event.index).add(event.start_ns).add(*event.loss).line());
         for (std::size_t i = 0; i < event.disturbance_cost_ns.size(); ++i) {
             if (event.disturbance_cost_ns[i] == 0) continue;
             file("disturbance_costs", "iteration,start_ns,disturbance,cost_ns")

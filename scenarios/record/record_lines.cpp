@@ -104,7 +104,9 @@ std::string iteration_line(const IterationEvent& event) {
         if (event.disturbance_cost_ns[i] == 0) continue;
         json.begin_array().value(i).value(event.disturbance_cost_ns[i]).end_array();
     }
-    return json.end_array().end_object().take();
+    json.end_array();
+    if (event.loss) json.field("loss", *event.loss);
+    return json.end_object().take();
 }
 
 std::string disturbance_line(const DisturbanceEvent& event) {

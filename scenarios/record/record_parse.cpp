@@ -97,6 +97,7 @@ IterationEvent parse_iteration(const Json& json, std::size_t disturbances, std::
         if (cost_ns < -event.duration_ns || cost_ns > event.duration_ns) reject_line("a cost exceeds 'duration_ns'");
         event.disturbance_cost_ns[index] = cost_ns;
     }
+    if (json.contains("loss")) event.loss = json_as<double>(json["loss"], "loss");
     return event;
 }
 

@@ -92,6 +92,13 @@ void write_run(JsonText& json, const RunSummary& summary) {
     json.field("decisions_without_choice", summary.decisions_without_choice)
         .field("handed_over", summary.handed_over)
         .field("rolled_back", summary.rolled_back);
+    if (summary.first_loss && summary.last_loss) {
+        json.key("loss")
+            .begin_object()
+            .field("first", *summary.first_loss)
+            .field("last", *summary.last_loss)
+            .end_object();
+    }
     if (!summary.shadow.empty()) {
         json.key("shadow")
             .begin_object()

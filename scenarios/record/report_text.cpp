@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <cstdio>
 #include <numeric>
 #include <stdexcept>
 
@@ -182,6 +183,11 @@ std::string report_text(const RunSummary& summary) {
     text += labelled("MFU", percent_text(summary.mfu) + "   while iterating");
     text += labelled("goodput", percent_text(summary.goodput) + "   of the healthy plan, whose iteration takes " +
                                     duration_text(summary.healthy_iteration_ns));
+    if (summary.first_loss && summary.last_loss) {
+        char losses[64];
+        std::snprintf(losses, sizeof losses, "%.4f at first, %.4f at last", *summary.first_loss, *summary.last_loss);
+        text += labelled("loss", losses);
+    }
     text += time_share_text(summary);
     text += disturbances_text(summary);
     text += slowest_text(summary);

@@ -36,7 +36,8 @@ struct IterationEvent {
     bool repeats = false;  ///< trains again what was lost to a rollback
     TimeShares shares;
     std::vector<std::int64_t>
-        disturbance_cost_ns;  ///< [disturbances of the scenario] this iteration's excess, by cause
+        disturbance_cost_ns;                    ///< [disturbances of the scenario] this iteration's excess, by cause
+    std::optional<double> loss = std::nullopt;  ///< mean over the tokens of the batch, where the job really trained
     bool operator==(const IterationEvent&) const = default;
 };
 

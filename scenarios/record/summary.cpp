@@ -96,6 +96,10 @@ void SummarySink::iteration(const IterationEvent& event) {
     durations_ns_.push_back(event.duration_ns);
     next_iteration_ = event.index + 1;
     seen_until_ns_ = std::max(seen_until_ns_, event.start_ns + event.duration_ns);
+    if (event.loss) {
+        if (!first_loss_) first_loss_ = event.loss;
+        last_loss_ = event.loss;
+    }
     std::int64_t explained_ns = 0;
     const std::size_t causes = std::min(costs_.size(), event.disturbance_cost_ns.size());
     for (std::size_t i = 0; i < causes; ++i) {
@@ -165,6 +169,8 @@ RunSummary SummarySink::summary() const {
     summary.decisions_without_choice = without_choice_;
     summary.handed_over = by_[static_cast<std::size_t>(DecisionEvent::By::kRule)];
     summary.rolled_back = by_[static_cast<std::size_t>(DecisionEvent::By::kRollback)];
+    summary.first_loss = first_loss_;
+    summary.last_loss = last_loss_;
     summary.shadow = shadow_;
     summary.shadow_differs = shadow_differs_;
     summary.shadow_regret_ns = shadow_regret_ns_;

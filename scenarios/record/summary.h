@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -79,12 +80,13 @@ struct RunSummary {
     std::vector<SlowGpu> slowest;               ///< at most 10, slowest first, only those below nominal
     std::int64_t decisions = 0;
     std::int64_t switches = 0;
-    std::int64_t decisions_without_choice = 0;  ///< nothing but the first candidate was offered
-    std::int64_t handed_over = 0;               ///< decisions of the rule, for want of training
-    std::int64_t rolled_back = 0;               ///< switches taken back since they missed their prediction
-    std::string shadow;                         ///< policy that was asked and did not act; empty: none
-    std::int64_t shadow_differs = 0;            ///< decisions at which it would have chosen otherwise
-    std::int64_t shadow_regret_ns = 0;          ///< sum of ShadowChoice::regret_ns
+    std::int64_t decisions_without_choice = 0;    ///< nothing but the first candidate was offered
+    std::int64_t handed_over = 0;                 ///< decisions of the rule, for want of training
+    std::int64_t rolled_back = 0;                 ///< switches taken back since they missed their prediction
+    std::optional<double> first_loss, last_loss;  ///< of jobs that really trained
+    std::string shadow;                           ///< policy that was asked and did not act; empty: none
+    std::int64_t shadow_differs = 0;              ///< decisions at which it would have chosen otherwise
+    std::int64_t shadow_regret_ns = 0;            ///< sum of ShadowChoice::regret_ns
 };
 
 /// Sums a run up as it goes on. Memory grows by 8 bytes an iteration (exact percentiles), by nothing else.
@@ -125,6 +127,7 @@ class SummarySink final : public RunSink {
     std::int64_t switches_ = 0;
     std::int64_t without_choice_ = 0;
     std::int64_t by_[3] = {0, 0, 0};  ///< [DecisionEvent::By]
+    std::optional<double> first_loss_, last_loss_;
     std::string shadow_;
     std::int64_t shadow_differs_ = 0;
     std::int64_t shadow_regret_ns_ = 0;

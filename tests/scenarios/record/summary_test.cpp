@@ -6,6 +6,7 @@
 #include <stdexcept>
 
 #include "scenarios/language/config_error.h"
+#include "scenarios/record/report.h"
 #include "scenarios/record/run_writer.h"
 #include "tests/scenarios/record/small_run.h"
 
@@ -16,6 +17,7 @@ using namespace scenarios;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
+using ::testing::Not;
 
 RunSummary small_summary() {
     SummarySink sink;
@@ -37,6 +39,29 @@ TEST(Summary, CountsUsefulIterationsWithoutThoseRolledBack) {
     EXPECT_EQ(summary.decisions, 2);
     EXPECT_EQ(summary.switches, 0);
     EXPECT_TRUE(summary.complete);
+}
+
+TEST(Summary, KnowsTheLossOfJobsThatReallyTrained) {
+    EXPECT_FALSE(small_summary().first_loss);
+    EXPECT_THAT(report_json(small_summary()), Not(HasSubstr("\"loss\":{")));
+    const ScratchFolder folder("loss");
+    {
+        RecordWriter writer(folder / "a.run.jsonl", {});
+        writer.begin(small_header());
+        for (int i = 0; i < 3; ++i) {
+            IterationEvent event = small_iteration(i, i * 10, 10);
+            event.loss = 5.5 - i;
+            writer.iteration(event);
+        }
+        RunFooter footer;
+        footer.wall_ns = 30 * kSecond;
+        writer.end(footer);
+    }
+    const RunSummary summary = summarize_record(folder / "a.run.jsonl").summary;
+    EXPECT_EQ(summary.first_loss, 5.5);
+    EXPECT_EQ(summary.last_loss, 3.5);
+    EXPECT_THAT(report_text(summary), HasSubstr("5.5000 at first, 3.5000 at last"));
+    EXPECT_THAT(report_json(summary), HasSubstr(R"("loss":{"first":5.5,"last":3.5})"));
 }
 
 TEST(Summary, GivesMeanAndPercentilesOfIterationTime) {
