@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "backend/backend_error.h"
+#include "backend/communicator/gloo_message.h"
 
 namespace headway::backend {
 
@@ -36,12 +37,6 @@ class ExchangedStore final : public gloo::rendezvous::Store {
     Rendezvous::Table table_;
 };
 
-/// Gloo's messages begin with a path and line of its own sources.
-std::string without_place(const std::string& message) {
-    const std::size_t end = message.find("] ");
-    return !message.empty() && message[0] == '[' && end != std::string::npos ? message.substr(end + 2) : message;
-}
-
 }  // namespace
 
 class GlooCommunicator::Impl {
@@ -61,7 +56,7 @@ class GlooCommunicator::Impl {
         } catch (const BackendError&) {
             throw;
         } catch (const std::exception& error) {
-            throw BackendError(rank, size, "connecting to the other processes", without_place(error.what()));
+            throw BackendError(rank, size, "connecting to the other processes", without_gloo_place(error.what()));
         }
     }
 
@@ -77,7 +72,7 @@ class GlooCommunicator::Impl {
             options.setTag(tag_++);
             gloo::allreduce(options);
         } catch (const std::exception& error) {
-            const std::string why = without_place(error.what());
+            const std::string why = without_gloo_place(error.what());
             context_.reset();  // closes the connections, so that every other process notices too
             throw BackendError(rank_, size_, "all-reduce", why);
         }

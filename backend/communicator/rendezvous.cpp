@@ -14,6 +14,7 @@
 #include <memory>
 #include <stdexcept>
 #include <thread>
+#include <utility>
 
 #include "backend/backend_error.h"
 
@@ -23,6 +24,7 @@ namespace {
 
 constexpr std::uint64_t kLongestText = 1 << 20;
 constexpr std::chrono::milliseconds kBetweenTries{50};
+constexpr char kMagic[9] = "headway1";
 
 struct FreeAddresses {
     void operator()(addrinfo* list) const { ::freeaddrinfo(list); }
@@ -77,6 +79,15 @@ void Rendezvous::fail_with_errno(const std::string& call) const {
 }
 
 void Rendezvous::listen() {
+    if (point_.listener >= 0) {
+        descriptor_ = point_.listener;
+        sockaddr_storage own{};
+        socklen_t length = sizeof own;
+        if (::getsockname(descriptor_, reinterpret_cast<sockaddr*>(&own), &length) != 0) fail_with_errno("getsockname");
+        own_address_ = numeric(reinterpret_cast<const sockaddr*>(&own), length);
+        ::fcntl(descriptor_, F_SETFD, FD_CLOEXEC);
+        return;
+    }
     addrinfo hints{};
     hints.ai_family = AF_INET;
     hints.ai_socktype = SOCK_STREAM;
@@ -211,6 +222,47 @@ Rendezvous::Table Rendezvous::exchange(const std::string& key, const std::vector
         table[said] = std::vector<char>(content.begin(), content.end());
     }
     return table;
+}
+
+std::string Rendezvous::objection_to(const Hello& hello, const std::vector<int>& by_rank) const {
+    if (hello.size != size_)
+        return "rank " + std::to_string(hello.rank) + " was started as one of " + std::to_string(hello.size) +
+               " processes, rank 0 as one of " + std::to_string(size_);
+    if (hello.rank < 1 || hello.rank >= size_ || by_rank[static_cast<std::size_t>(hello.rank)] >= 0)
+        return "two processes say that they are rank " + std::to_string(hello.rank);
+    return "";
+}
+
+std::vector<int> Rendezvous::take_connections() {
+    std::vector<int> by_rank(static_cast<std::size_t>(size_), -1);
+    Hello hello{{}, rank_, size_};
+    std::memcpy(hello.magic, kMagic, sizeof hello.magic);
+    if (rank_ != 0) {
+        send(descriptor_, std::string(reinterpret_cast<const char*>(&hello), sizeof hello));
+        const std::string objection = receive_text(descriptor_);
+        if (!objection.empty()) fail("joining", objection);
+        by_rank[0] = std::exchange(descriptor_, -1);
+        return by_rank;
+    }
+    while (peers_.size() + 1 < static_cast<std::size_t>(size_)) {
+        accept_peer();
+        Hello other;
+        std::memcpy(&other, receive(peers_.back(), sizeof other).data(), sizeof other);
+        if (std::memcmp(other.magic, kMagic, sizeof other.magic) != 0) {  // something else that tries ports
+            ::close(peers_.back());
+            peers_.pop_back();
+            continue;
+        }
+        const std::string objection = objection_to(other, by_rank);
+        if (!objection.empty()) {
+            for (const int peer : peers_) send_text(peer, objection);
+            fail("joining", objection);
+        }
+        by_rank[static_cast<std::size_t>(other.rank)] = peers_.back();
+    }
+    for (const int peer : peers_) send_text(peer, "");
+    peers_.clear();
+    return by_rank;
 }
 
 }  // namespace headway::backend

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <chrono>
+#include <cstdint>
 #include <map>
 #include <string>
 #include <vector>
@@ -11,6 +12,7 @@ namespace headway::backend {
 struct RendezvousPoint {
     std::string host;
     int port = 0;
+    int listener = -1;  ///< rank 0: a socket that listens there already and is taken over; -1: it opens one
 };
 
 /// Throws std::invalid_argument for a text that is not "HOST:PORT".
@@ -33,8 +35,17 @@ class Rendezvous {
     const std::string& own_address() const { return own_address_; }
     /// Every process calls it equally often, with different keys; returns what all of them said this time.
     Table exchange(const std::string& key, const std::vector<char>& value);
+    /// Instead of exchange: rank 0 gets a connected socket to every other rank [size, -1 for itself], the others get
+    /// [size] with one to rank 0. They are the caller's to close. Fails in all when two processes say that they are the
+    /// same rank, or one was started for another number of processes.
+    std::vector<int> take_connections();
 
   private:
+    struct Hello {
+        char magic[8];
+        std::int32_t rank;
+        std::int32_t size;
+    };
     using Clock = std::chrono::steady_clock;
 
     [[noreturn]] void fail(const std::string& call, const std::string& why) const;
@@ -48,6 +59,7 @@ class Rendezvous {
     std::string receive_text(int descriptor) const;
     void accept_peer();
     Table gather(const std::string& key, const std::vector<char>& value);
+    std::string objection_to(const Hello& hello, const std::vector<int>& by_rank) const;
 
     RendezvousPoint point_;
     int rank_;
