@@ -172,8 +172,8 @@ std::vector<RankOutcome> rank_outcomes(int size, const std::function<std::string
     return outcomes;
 }
 
-std::vector<std::string> run_ranks(int size, const std::function<std::string(LocalRank&)>& work,
-                                   const LocalRanksOptions& options) {
+std::vector<std::string> results_of_ranks(int size, const std::function<std::string(LocalRank&)>& work,
+                                          const LocalRanksOptions& options) {
     std::vector<std::string> results;
     const std::vector<RankOutcome> outcomes = rank_outcomes(size, work, options);
     for (std::size_t rank = 0; rank < outcomes.size(); ++rank) {
@@ -184,14 +184,6 @@ std::vector<std::string> run_ranks(int size, const std::function<std::string(Loc
         results.push_back(outcome.result);
     }
     return results;
-}
-
-void run_ranks(int size, const std::function<void(LocalRank&)>& work, const LocalRanksOptions& options) {
-    run_ranks(size, std::function<std::string(LocalRank&)>([&](LocalRank& rank) {
-                  work(rank);
-                  return std::string();
-              }),
-              options);
 }
 
 }  // namespace headway::backend

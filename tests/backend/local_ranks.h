@@ -3,6 +3,7 @@
 #include <chrono>
 #include <functional>
 #include <string>
+#include <type_traits>
 #include <vector>
 
 #include "backend/communicator/communicator.h"
@@ -39,9 +40,21 @@ std::vector<RankOutcome> rank_outcomes(int size, const std::function<std::string
                                        const LocalRanksOptions& options = {});
 
 /// The same; every rank has to finish: what failed in one fails in the test. Returns their results.
-std::vector<std::string> run_ranks(int size, const std::function<std::string(LocalRank&)>& work,
-                                   const LocalRanksOptions& options = {});
-/// Without results.
-void run_ranks(int size, const std::function<void(LocalRank&)>& work, const LocalRanksOptions& options = {});
+std::vector<std::string> results_of_ranks(int size, const std::function<std::string(LocalRank&)>& work,
+                                          const LocalRanksOptions& options = {});
+
+/// The same; `work` returns a string (then the results are returned) or nothing.
+template <typename Work>
+auto run_ranks(int size, const Work& work, const LocalRanksOptions& options = {}) {
+    if constexpr (std::is_void_v<std::invoke_result_t<const Work&, LocalRank&>>) {
+        const auto without_result = [&](LocalRank& rank) {
+            work(rank);
+            return std::string();
+        };
+        results_of_ranks(size, without_result, options);
+    } else {
+        return results_of_ranks(size, work, options);
+    }
+}
 
 }  // namespace headway::backend
