@@ -1,0 +1,103 @@
+#include "backend/training/gradient_reduction.h"
+
+#include <stdexcept>
+
+namespace headway::backend {
+
+std::int64_t ring_bytes(std::int64_t message_bytes, int members) {
+    return message_bytes / members * (members - 1);
+}
+
+GradientReduction::GradientReduction(Device& device, const scenarios::Model& model, const scenarios::Layout& layout,
+                                     HeldBlocks& blocks, Communicator* tied)
+    : device_(device),
+      model_(model),
+      tensor_degree_(layout.tensor),
+      held_(blocks),
+      tied_(tied),
+      reductions_(blocks.blocks().size()) {
+    if (!held_.sharded()) return;
+    for (std::size_t i = 0; i < reductions_.size(); ++i)
+        reductions_[i].part = device_.allocate(device_.accumulation_type(), held_.part_elements(held_.blocks()[i]));
+}
+
+GradientReduction::~GradientReduction() {
+    for (Reduction& reduction : reductions_) {
+        try {
+            if (reduction.work) reduction.work->wait();  // after an error: nobody may write to memory given back
+        } catch (const std::exception&) {
+            // The error that led here is already on its way.
+        }
+    }
+}
+
+void GradientReduction::begin() {
+    for (const HeldBlock& block : held_.blocks()) device_.operations().fill(block.gradients, 0.0);
+    for (Reduction& reduction : reductions_) reduction.ready = false;
+    left_ = reductions_.size();
+}
+
+std::int64_t GradientReduction::reduce(int chunk) {
+    const std::span<HeldBlock> blocks = held_.blocks();
+    for (std::size_t i = 0; i < blocks.size(); ++i)
+        if (blocks[i].chunk == chunk) reductions_[i].ready = true;
+    std::int64_t bytes = 0;
+    for (; left_ > 0 && reductions_[left_ - 1].ready; --left_) bytes += issue(left_ - 1);
+    return bytes;
+}
+
+std::int64_t GradientReduction::issue(std::size_t block) {
+    const HeldBlock& held = held_.blocks()[block];
+    Reduction& reduction = reductions_[block];
+    if (!held_.sharded()) {
+        reduction.work = held.replicas->all_reduce(held.gradients, ReduceOperation::kSum);
+        return 2 * ring_bytes(held.gradients.bytes(), held.replicas->size());
+    }
+    const DataType type = device_.accumulation_type();
+    const std::int64_t count = held.held.size(), padded = held_.padded_elements(held);
+    Tensor from = held.gradients.shaped(1, count);
+    if (held.reorders() || padded != count) {
+        reduction.from = device_.allocate(type, padded);
+        from = reduction.from.tensor(type, 1, padded);
+        kernel_to_block_order(device_, model_, tensor_degree_, held.block.kind, held.gradients,
+                              from.elements(0, count));
+        if (padded > count) device_.operations().fill(from.elements(count, padded - count), 0.0);
+    }
+    reduction.work =
+        held.replicas->reduce_scatter(from, reduction.part.tensor(type, 1, padded / held.replicas->size()));
+    return ring_bytes(from.bytes(), held.replicas->size());
+}
+
+void GradientReduction::wait(std::size_t block, InstructionClock& clock) {
+    Reduction& reduction = reductions_[block];
+    if (reduction.work) clock.wait(*reduction.work);
+    reduction.work.reset();
+    reduction.from = {};
+}
+
+std::int64_t GradientReduction::reduce_tied(InstructionClock& clock) {
+    const std::span<HeldBlock> blocks = held_.blocks();
+    for (std::size_t i = 0; i < blocks.size(); ++i) {
+        if (!blocks[i].tied) continue;
+        const bool scattered = held_.sharded() && i >= left_;
+        if (scattered && blocks[i].owned.empty()) return 0;
+        wait(i, clock);
+        const Tensor gradient = scattered ? own_part(i) : blocks[i].gradients;
+        const std::unique_ptr<Work> work = tied_->all_reduce(gradient, ReduceOperation::kSum);
+        clock.wait(*work);
+        return 2 * ring_bytes(gradient.bytes(), tied_->size());
+    }
+    throw std::logic_error("a program ties an embedding that its rank does not hold");
+}
+
+void GradientReduction::finish(InstructionClock& clock) {
+    for (std::size_t i = reductions_.size(); i-- > 0;) wait(i, clock);
+}
+
+Tensor GradientReduction::own_part(std::size_t block) const {
+    const HeldBlock& held = held_.blocks()[block];
+    if (!held_.sharded()) return held.gradients.shaped(1, held.held.size());
+    return reductions_[block].part.tensor(device_.accumulation_type(), 1, held.owned.size());
+}
+
+}  // namespace headway::backend

@@ -1,0 +1,59 @@
+#pragma once
+
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "backend/device/device.h"
+#include "backend/training/held_block.h"
+#include "backend/training/instruction_clock.h"
+#include "scenarios/language/job.h"
+#include "scenarios/language/plan.h"
+
+namespace headway::backend {
+
+/// Sums of a rank's gradients over the replicas, block by block: all-reduced, or reduce-scattered where the replicas
+/// share the optimizer's state. Blocks are reduced from the last to the first whatever the order of the chunks, so that
+/// replicas that split the model differently come to a common block in the same order.
+class GradientReduction {
+  public:
+    GradientReduction(Device& device, const scenarios::Model& model, const scenarios::Layout& layout,
+                      HeldBlocks& blocks, Communicator* tied);
+    ~GradientReduction();
+
+    /// Sets the gradients to 0.
+    void begin();
+    /// The chunk's gradients are complete: issues what can be reduced now. Returns the bytes that a ring moves for it.
+    std::int64_t reduce(int chunk);
+    /// Adds up the tied embedding's gradient of first and last stage, before its reduction over the replicas or after.
+    std::int64_t reduce_tied(InstructionClock& clock);
+    /// Waits for everything.
+    void finish(InstructionClock& clock);
+    /// The rank's part of a block's gradient, in kernel order unless the state is shared, which is always in block
+    /// order. After finish().
+    Tensor own_part(std::size_t block) const;
+
+  private:
+    struct Reduction {
+        bool ready = false;
+        Buffer from;  // padded, in block order
+        Buffer part;  // kept from step to step
+        std::unique_ptr<Work> work;
+    };
+    std::int64_t issue(std::size_t block);
+    void wait(std::size_t block, InstructionClock& clock);
+
+    Device& device_;
+    const scenarios::Model& model_;
+    const int tensor_degree_;
+    HeldBlocks& held_;
+    Communicator* const tied_;
+    std::vector<Reduction> reductions_;  // [blocks]
+    std::size_t left_ = 0;               // blocks before it are still to be issued
+};
+
+/// Bytes that each member of a ring sends in a reduce-scatter or an all-gather of `message` bytes; an all-reduce sends
+/// twice as many (nccl-tests, PERFORMANCE.md).
+std::int64_t ring_bytes(std::int64_t message_bytes, int members);
+
+}  // namespace headway::backend
