@@ -87,9 +87,8 @@ std::optional<ControlFrame> ControlLinks::receive(int peer, Clock::time_point la
     Link& link = links_[static_cast<std::size_t>(peer)];
     const auto over = [&] { return !link.inbox.empty() || !failure_.empty() || link.left; };
     changed_.wait_until(lock, latest, over);
-    if (!failure_.empty()) return std::nullopt;
-    if (link.inbox.empty()) {
-        if (link.left) fail_from(kNobody, "rank " + std::to_string(peer) + " has left", lock);
+    if (link.inbox.empty()) {  // what came before a failure counts
+        if (link.left && failure_.empty()) fail_from(kNobody, "rank " + std::to_string(peer) + " has left", lock);
         return std::nullopt;
     }
     ControlFrame frame = std::move(link.inbox.front());

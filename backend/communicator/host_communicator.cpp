@@ -64,11 +64,22 @@ class HostCommunicator::ExchangeWork final : public Work {
           posting_(std::move(posting)) {}
     ~ExchangeWork() override {
         try {
-            wait_all();
+            wait();
         } catch (const std::exception&) {  // whoever comes next is told
         }
     }
-    void wait() override { wait_all(); }
+    void wait() override {
+        if (asked_.valid()) return asked_.get();
+        std::promise<void> outcome;
+        asked_ = outcome.get_future().share();
+        try {
+            wait_all();
+            outcome.set_value();
+        } catch (...) {
+            outcome.set_exception(std::current_exception());
+        }
+        asked_.get();
+    }
     bool done() override {
         // Gloo does not say whether a message is through, so somebody has to wait for it.
         if (!asked_.valid()) asked_ = std::async(std::launch::async, [this] { wait_all(); }).share();

@@ -24,20 +24,6 @@ namespace {
 
 using LocalRanksClock = std::chrono::steady_clock;
 
-RendezvousPoint local_listener() {
-    RendezvousPoint point{"127.0.0.1", 0, ::socket(AF_INET, SOCK_STREAM, 0)};
-    sockaddr_in address{};
-    address.sin_family = AF_INET;
-    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-    socklen_t length = sizeof address;
-    if (::bind(point.listener, reinterpret_cast<sockaddr*>(&address), length) != 0 ||
-        ::listen(point.listener, 128) != 0 ||
-        ::getsockname(point.listener, reinterpret_cast<sockaddr*>(&address), &length) != 0)
-        throw std::runtime_error("no local port to listen at");
-    point.port = ntohs(address.sin_port);
-    return point;
-}
-
 /// Answers go through a pipe as texts: result, error, then the failures.
 void append_text(std::string& answer, const std::string& text) {
     answer += std::to_string(text.size()) + ":" + text;
@@ -144,6 +130,20 @@ void read_answers(std::vector<RankProcess>& ranks, LocalRanksClock::time_point l
 }
 
 }  // namespace
+
+RendezvousPoint local_listener() {
+    RendezvousPoint point{"127.0.0.1", 0, ::socket(AF_INET, SOCK_STREAM, 0)};
+    sockaddr_in address{};
+    address.sin_family = AF_INET;
+    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    socklen_t length = sizeof address;
+    if (::bind(point.listener, reinterpret_cast<sockaddr*>(&address), length) != 0 ||
+        ::listen(point.listener, 128) != 0 ||
+        ::getsockname(point.listener, reinterpret_cast<sockaddr*>(&address), &length) != 0)
+        throw std::runtime_error("no local port to listen at");
+    point.port = ntohs(address.sin_port);
+    return point;
+}
 
 std::vector<RankOutcome> rank_outcomes(int size, const std::function<std::string(LocalRank&)>& work,
                                        const LocalRanksOptions& options) {

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "backend/communicator/communicator.h"
+#include "backend/communicator/rendezvous.h"
 
 /// Several ranks on this machine for tests: processes forked from the test, each with a control and communicators.
 namespace headway::backend {
@@ -33,6 +34,9 @@ struct LocalRanksOptions {
     /// Called in the test's process once all are started, with their processes, in order of rank.
     std::function<void(const std::vector<int>&)> meanwhile;
 };
+
+/// A socket that listens on a free local port, inherited by ranks that are forked later.
+RendezvousPoint local_listener();
 
 /// Runs `work` in `size` processes at once and returns how they ended, by rank. Expectations that fail in them are
 /// theirs alone.
