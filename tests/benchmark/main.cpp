@@ -3,12 +3,15 @@
 
 #include <benchmark/benchmark.h>
 
+#include "tests/benchmark/host_speed.h"
 #include "tests/benchmark/ratios.h"
 
 /// Without arguments all benchmarks with their absolute figures, which depend on the machine. `--ratios` measures only
-/// the pairs whose ratio the design promises, prints them and fails when one is missed.
+/// the pairs whose ratio the design promises, prints them and fails when one is missed; `--gemm` those of the host's
+/// matrix products alone.
 int main(int argc, char** argv) {
     if (argc == 2 && std::strcmp(argv[1], "--ratios") == 0) return headway::benchmarks::print_ratios() ? 0 : 1;
+    if (argc == 2 && std::strcmp(argv[1], "--gemm") == 0) return headway::benchmarks::print_host_gemm() ? 0 : 1;
     benchmark::Initialize(&argc, argv);
     if (benchmark::ReportUnrecognizedArguments(argc, argv)) return 2;
     benchmark::RunSpecifiedBenchmarks();

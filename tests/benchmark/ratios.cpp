@@ -10,6 +10,7 @@
 #include "scenarios/transfer/switch_costs.h"
 #include "scenarios/transfer/transfer_schedule.h"
 #include "tests/benchmark/decisions.h"
+#include "tests/benchmark/host_speed.h"
 #include "tests/benchmark/layouts.h"
 #include "tests/benchmark/simulated_plan.h"
 #include "tests/benchmark/static_episode.h"
@@ -131,6 +132,7 @@ bool print_ratios() {
     kept &= promise("1,024 GPUs that share links: longest path over flows, every GPU at its own speed", 50.0, [] {
         return simulated_seconds(Path::kFlowsUnfolded, true) / simulated_seconds(Path::kLongestPath, true);
     });
+    kept &= print_host_gemm();
     return kept;
 }
 
