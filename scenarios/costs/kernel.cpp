@@ -22,9 +22,11 @@ struct MainLoop {
 };
 
 MainLoop best_main_loop(const GemmShape& shape, const GpuType& gpu, const GemmPace& pace) {
-    constexpr double kTiles[][2] = {{256.0, 128.0}, {128.0, 256.0}};
+    const double side = gpu.gemm_tile.value_or(0);
+    const double tiles_of_type[][2] = {{side > 0.0 ? side : 256.0, side > 0.0 ? side : 128.0},
+                                       {side > 0.0 ? side : 128.0, side > 0.0 ? side : 256.0}};
     MainLoop best{std::numeric_limits<double>::infinity(), 0.0};
-    for (const auto& tile : kTiles) {
+    for (const auto& tile : tiles_of_type) {
         const double tiles = shape.batch * std::ceil(shape.rows / tile[0]) * std::ceil(shape.columns / tile[1]);
         for (const int split : {1, 2, 4}) {
             const double depth = shape.depth / split;

@@ -34,7 +34,7 @@ GemmPace working_pace(const GpuType& gpu, Precision precision, double efficiency
 /// The peak behind working_pace.
 FlopsPerSecond working_peak(const GpuType& gpu, Precision precision);
 
-/// Tiles of 256 x 128 results go to the SMs in waves; the inner dimension is split in 2 or 4 while that is faster (each
+/// Tiles of 256 x 128 results (or GpuType::gemm_tile squared) go to the SMs in waves; the inner dimension is split in 2 or 4 while that is faster (each
 /// part at least 1,024 deep, partial results through memory). Operands stream in behind the main loop, results are
 /// stored after it: time = max(main loop, operands / bandwidth) + results / bandwidth + gap. The model of a wave is
 /// that of NVIDIA's "Matrix multiplication background" guide, with one constant for what a tile loses at both ends.

@@ -53,6 +53,7 @@ void fields(V& v, GpuType& g) {
     v.required("fp8_gemm_efficiency", g.fp8_gemm_efficiency, share_left());
     v.required("gemm_depth_lost", g.gemm_depth_lost);
     v.required("wave_quantisation", g.wave_quantisation, share());
+    v.field("gemm_tile", g.gemm_tile, between(1, 4096));
     v.required("unaligned_efficiency", g.unaligned_efficiency, share_left());
     v.required("attention_forward_efficiency", g.attention_forward_efficiency, share_left());
     v.required("attention_backward_efficiency", g.attention_backward_efficiency, share_left());

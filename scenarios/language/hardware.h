@@ -45,6 +45,8 @@ struct GpuType {
     double gemm_depth_lost = 0.0;      ///< elements of the inner dimension that filling and draining a tile cost
     double wave_quantisation =
         1.0;  ///< 1: the last wave of tiles takes as long as a full one; 0: tiles are spread evenly
+    /// Side of the square result tiles that GEMMs are cut into; absent: 256 x 128, as on tensor cores.
+    std::optional<int> gemm_tile;
     double unaligned_efficiency = 1.0;          ///< of GEMMs and passes whose rows are no multiple of 16 bytes
     double attention_forward_efficiency = 0.5;  ///< share of the peak that fused attention reaches
     double attention_backward_efficiency = 0.5;
