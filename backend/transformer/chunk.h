@@ -37,8 +37,11 @@ struct ChunkShape {
 /// one interval; block_order.h turns one into the other. Only kLayerSplit differs between the two.
 struct BlockWeights {
     scenarios::Block block;
-    Tensor weights;    ///< W, contiguous, as many elements as the rank's part of the block
-    Tensor gradients;  ///< A, the same; added to by backward
+    Tensor weights;  ///< W, contiguous, as many elements as the rank's part of the block
+    /// A, the same; added to by backward. With sequence parallelism those of whole blocks (norms, row biases,
+    /// positions) are this tensor rank's share, from its rows: the trainer sums them over the tensor ranks, once a
+    /// step, as Megatron-LM does.
+    Tensor gradients;
 };
 
 class Chunk {
