@@ -9,13 +9,15 @@ std::int64_t ring_bytes(std::int64_t message_bytes, int members) {
 }
 
 GradientReduction::GradientReduction(Device& device, const scenarios::Model& model, const scenarios::Layout& layout,
-                                     HeldBlocks& blocks, Communicator* tied)
+                                     HeldBlocks& blocks, const TrainingGroups& groups)
     : device_(device),
       model_(model),
       tensor_degree_(layout.tensor),
       held_(blocks),
-      tied_(tied),
+      shares_(layout.sequence_parallel ? groups.tensor() : nullptr),
+      tied_(groups.tied()),
       reductions_(blocks.blocks().size()) {
+    clear();
     if (!held_.sharded()) return;
     for (std::size_t i = 0; i < reductions_.size(); ++i)
         reductions_[i].part = device_.allocate(device_.accumulation_type(), held_.part_elements(held_.blocks()[i]));
@@ -31,10 +33,37 @@ GradientReduction::~GradientReduction() {
     }
 }
 
-void GradientReduction::begin() {
+void GradientReduction::clear() {
     for (const HeldBlock& block : held_.blocks()) device_.operations().fill(block.gradients, 0.0);
     for (Reduction& reduction : reductions_) reduction.ready = false;
     left_ = reductions_.size();
+}
+
+void GradientReduction::sum_shares(int chunk, InstructionClock& clock) {
+    if (shares_ == nullptr) return;
+    std::vector<Tensor> gradients;
+    std::int64_t elements = 0;
+    for (const HeldBlock& block : held_.blocks()) {
+        if (block.chunk != chunk || scenarios::is_split(block.block.kind)) continue;
+        gradients.push_back(block.gradients.shaped(1, block.held.size()));
+        elements += block.held.size();
+    }
+    if (gradients.empty()) return;
+    const DataType type = device_.accumulation_type();
+    const Buffer buffer = device_.allocate(type, elements);
+    const Tensor all = buffer.tensor(type, 1, elements);
+    std::int64_t at = 0;
+    for (const Tensor& gradient : gradients) {
+        device_.operations().copy(gradient, all.elements(at, gradient.count()));
+        at += gradient.count();
+    }
+    const std::unique_ptr<Work> work = shares_->all_reduce(all, ReduceOperation::kSum);
+    clock.wait(*work);
+    at = 0;
+    for (const Tensor& gradient : gradients) {
+        device_.operations().copy(all.elements(at, gradient.count()), gradient);
+        at += gradient.count();
+    }
 }
 
 std::int64_t GradientReduction::reduce(int chunk) {

@@ -18,11 +18,13 @@ namespace headway::backend {
 class GradientReduction {
   public:
     GradientReduction(Device& device, const scenarios::Model& model, const scenarios::Layout& layout,
-                      HeldBlocks& blocks, Communicator* tied);
+                      HeldBlocks& blocks, const TrainingGroups& groups);
     ~GradientReduction();
 
-    /// Sets the gradients to 0.
-    void begin();
+    /// Sets the gradients to 0, as they are at first: ready for the next step.
+    void clear();
+    /// After the last backward of the chunk: with sequence parallelism, sums the tensor ranks' shares of whole blocks.
+    void sum_shares(int chunk, InstructionClock& clock);
     /// The chunk's gradients are complete: issues what can be reduced now. Returns the bytes that a ring moves for it.
     std::int64_t reduce(int chunk);
     /// Adds up the tied embedding's gradient of first and last stage, before its reduction over the replicas or after.
@@ -47,6 +49,7 @@ class GradientReduction {
     const scenarios::Model& model_;
     const int tensor_degree_;
     HeldBlocks& held_;
+    Communicator* const shares_;  // null: each tensor rank has the whole gradient
     Communicator* const tied_;
     std::vector<Reduction> reductions_;  // [blocks]
     std::size_t left_ = 0;               // blocks before it are still to be issued

@@ -36,6 +36,10 @@ std::vector<std::unique_ptr<Chunk>> chunks_of(const scenarios::Job& job, const s
     return chunks;
 }
 
+bool is_paced(Op op) {
+    return scenarios::is_compute(op) || op == Op::kOptimizerStep;
+}
+
 }  // namespace
 
 PlanRank::PlanRank(const scenarios::Job& job, const scenarios::Plan& plan, const PlanPlace& place,
@@ -45,10 +49,11 @@ PlanRank::PlanRank(const scenarios::Job& job, const scenarios::Plan& plan, const
       device_(device),
       program_(scenarios::make_program(plan.layout, job.model.tied_embedding, place.stage,
                                        plan.micro_batches_of_replica[static_cast<std::size_t>(place.replica)])),
+      micro_batches_(plan.micro_batches_of_replica[static_cast<std::size_t>(place.replica)]),
       loss_counts_(place.tensor == 0),
       chunks_(chunks_of(job, plan, place, device, groups.tensor())),
       held_(job, plan, place, groups, device, chunks_),
-      gradients_(device, job.model, plan.layout, held_, groups.tied()),
+      gradients_(device, job.model, plan.layout, held_, groups),
       parameters_(device, job.model, plan.layout, held_),
       optimizer_(device, job, plan.layout, held_, gradients_, groups.world()),
       samples_(job, plan, place.replica, device, tokens),
@@ -84,9 +89,9 @@ void PlanRank::state_changed() {
 StepResult PlanRank::step(std::int64_t step, std::uint64_t seed, Pace* pace) {
     StepResult result;
     const Mark begin = device_.mark();
-    gradients_.begin();
     parameters_.begin();
     samples_.begin(step, seed);
+    backwards_left_.assign(chunks_.size(), micro_batches_);
     for (std::size_t at = 0; at < program_.size();) {
         std::size_t end = at + 1;
         while (end < program_.size() && program_[end].batched) ++end;
@@ -96,7 +101,7 @@ StepResult PlanRank::step(std::int64_t step, std::uint64_t seed, Pace* pace) {
             messages_.issue(batch, clock_);
         } else {
             execute(batch.front(), step, result);
-            if (pace != nullptr && scenarios::is_compute(batch.front().op)) clock_.keep_pace(*pace);
+            if (pace != nullptr && is_paced(batch.front().op)) clock_.keep_pace(*pace);
         }
         clock_.end();
         at = end;
@@ -118,7 +123,7 @@ void PlanRank::execute(const Instruction& instruction, std::int64_t step, StepRe
         case Op::kBackwardWeight:
             chunk(instruction.chunk).backward_weight(instruction.micro_batch);
             count_tensor_communication(chunk(instruction.chunk));
-            return release(instruction);
+            return complete(instruction);
         case Op::kReduceGradients:
             clock_.add_bytes(gradients_.reduce(instruction.chunk));
             if (!layout_.overlap_grad_reduce) gradients_.finish(clock_);
@@ -163,20 +168,22 @@ void PlanRank::backward(const Instruction& instruction) {
     Tensor output_gradient, input_gradient;
     if (!shape.has_head) output_gradient = messages_.incoming(Flow::kGradient, c, micro_batch, clock_);
     if (!shape.embeds) input_gradient = messages_.outgoing(Flow::kGradient, c, micro_batch);
-    if (instruction.op == Op::kBackward) {
+    const bool whole = instruction.op == Op::kBackward;
+    if (whole)
         chunk(c).backward(micro_batch, output_gradient, input_gradient);
-        release(instruction);
-    } else {
+    else
         chunk(c).backward_input(micro_batch, output_gradient, input_gradient);
-    }
     count_tensor_communication(chunk(c));
+    if (whole) complete(instruction);
 }
 
-void PlanRank::release(const Instruction& instruction) {
+void PlanRank::complete(const Instruction& instruction) {
     messages_.release(Flow::kActivation, instruction.chunk, instruction.micro_batch);
     messages_.release(Flow::kGradient, instruction.chunk, instruction.micro_batch);
     const ChunkShape& shape = chunk(instruction.chunk).shape();
     if (shape.embeds || shape.has_head) samples_.release(instruction.micro_batch);
+    if (--backwards_left_[static_cast<std::size_t>(instruction.chunk)] == 0)
+        gradients_.sum_shares(instruction.chunk, clock_);
 }
 
 void PlanRank::optimizer_step(std::int64_t step, StepResult& result) {
@@ -192,6 +199,7 @@ void PlanRank::optimizer_step(std::int64_t step, StepResult& result) {
     result.gradient_norm = totals.gradient_norm;
     optimizer_.update(step, totals.gradient_norm);
     if (!held_.sharded()) parameters_.refresh();
+    gradients_.clear();
 }
 
 void PlanRank::count_tensor_communication(Chunk& chunk) {

@@ -35,8 +35,8 @@ class PlanRank {
     void execute(const scenarios::Instruction& instruction, std::int64_t step, StepResult& result);
     void forward(const scenarios::Instruction& instruction);
     void backward(const scenarios::Instruction& instruction);
-    /// Nothing of the micro-batch is needed any more.
-    void release(const scenarios::Instruction& instruction);
+    /// The micro-batch is through the chunk: nothing of it is needed any more.
+    void complete(const scenarios::Instruction& instruction);
     void optimizer_step(std::int64_t step, StepResult& result);
 
     Chunk& chunk(int number) { return *chunks_[static_cast<std::size_t>(number)]; }
@@ -47,7 +47,8 @@ class PlanRank {
     const scenarios::Layout& layout_;
     Device& device_;
     const scenarios::Program program_;
-    const bool loss_counts_;  // of the ranks that know a loss, one
+    const int micro_batches_;  // of the replica
+    const bool loss_counts_;   // of the ranks that know a loss, one
     std::vector<std::unique_ptr<Chunk>> chunks_;
     HeldBlocks held_;
     GradientReduction gradients_;
@@ -56,6 +57,7 @@ class PlanRank {
     Samples samples_;
     PipelineMessages messages_;
     InstructionClock clock_;
+    std::vector<int> backwards_left_;  // [chunks] in this step
 };
 
 }  // namespace headway::backend

@@ -43,7 +43,8 @@ struct StateSlice {
     Tensor second_moment;
 };
 
-/// Called around each compute instruction: where ranks run at a declared pace, it lets the time pass that is missing.
+/// Called after each compute instruction and within the optimizer step: where ranks run at a declared pace, it lets the
+/// time pass that is missing.
 class Pace {
   public:
     virtual ~Pace() = default;
