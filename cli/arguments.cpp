@@ -319,7 +319,8 @@ Command parse_arguments(int argc, const char* const* argv, const std::string& ve
         ->check(CLI::Range(1, 1024));
     train_command
         ->add_option("--rendezvous", train.rendezvous,
-                     "Where the processes of mpirun or srun meet: a host and free port of rank 0")
+                     "Where the processes of mpirun or srun meet: a host and free port of rank 0; on one machine and\n"
+                     "under srun they find each other without it")
         ->type_name("HOST:PORT");
     train_command
         ->add_option("--timeout", train.timeout_minutes, "Minutes until a process that is not heard of is lost")

@@ -10,12 +10,12 @@
 #include <optional>
 
 #include "backend/communicator/gloo_communicator.h"
+#include "backend/launch/process_rank.h"
 #include "cli/catalogue_choice.h"
 #include "cli/commands.h"
 #include "cli/exit_codes.h"
 #include "cli/interrupt.h"
 #include "cli/output_file.h"
-#include "cli/process_rank.h"
 #include "cli/standard_output.h"
 #include "cli/training.h"
 #include "policies/learning/policy_file.h"
@@ -253,23 +253,15 @@ void check_before_anything_runs(const TrainArguments& arguments) {
 
 /// One process alone, or those that a launcher started.
 std::unique_ptr<policies::Reduction> processes_of(const TrainArguments& arguments) {
-    const ProcessRank process = process_rank();
+    const backend::ProcessRank process = backend::process_rank();
     if (process.size == 1) {
         if (arguments.rendezvous && process.told_by.empty())
             throw scenarios::ConfigError("--rendezvous: started alone (mpirun -n N or srun start several processes)");
         return std::make_unique<policies::NoReduction>();
     }
-    if (!arguments.rendezvous)
-        throw scenarios::ConfigError("process " + std::to_string(process.rank) + " of " + std::to_string(process.size) +
-                                     " (" + process.told_by +
-                                     "): --rendezvous HOST:PORT is needed, a host and free port of process 0");
-    try {
-        return std::make_unique<backend::GlooCommunicator>(
-            backend::parse_rendezvous(*arguments.rendezvous), process.rank, process.size,
-            std::chrono::milliseconds(static_cast<std::int64_t>(arguments.timeout_minutes * 6e4)));
-    } catch (const std::invalid_argument& error) {
-        throw scenarios::ConfigError(std::string("--rendezvous: ") + error.what());
-    }
+    const std::chrono::milliseconds timeout(static_cast<std::int64_t>(arguments.timeout_minutes * 6e4));
+    const backend::MeetingPoint meeting = backend::meeting_point(process, arguments.rendezvous, timeout);
+    return std::make_unique<backend::GlooCommunicator>(meeting.point, process.rank, process.size, timeout);
 }
 
 }  // namespace
