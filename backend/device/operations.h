@@ -11,7 +11,8 @@
 /// losses). Sums inside an operation run in A or wider. Tokens and targets are kInt32.
 /// All operations are issued in order on the device's compute stream and may return before they are done. Tensors may
 /// be strided unless said otherwise. Wrong types or shapes throw std::invalid_argument, a failed device BackendError.
-/// "Adds to" means that the result is accumulated; otherwise it overwrites.
+/// "Adds to" means that the result is accumulated; otherwise it overwrites. What works element by element may work in
+/// place: the result may be one of the operands (of gelu_gradient x, of swiglu_gradient gate and up).
 namespace headway::backend {
 
 enum class Transpose : std::uint8_t { kNo, kYes };
