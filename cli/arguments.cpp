@@ -99,6 +99,7 @@ Examples:
 constexpr const char* kCompareFooter = R"(
 Example:
   headway compare monday.run.jsonl tuesday.run.jsonl
+  headway compare real.run.jsonl --against-simulation
 )";
 
 constexpr const char* kExportFooter = R"(
@@ -376,7 +377,9 @@ Command parse_arguments(int argc, const char* const* argv, const std::string& ve
     CLI::App* compare_command = app.add_subcommand("compare", "Print two run records side by side");
     compare_command->footer(kCompareFooter);
     compare_command->add_option("a", compare.a, "Run record (replay --out)")->type_name("A")->required();
-    compare_command->add_option("b", compare.b, "Run record to compare with it")->type_name("B")->required();
+    compare_command->add_option("b", compare.b, "Run record to compare with it")->type_name("B");
+    compare_command->add_flag("--against-simulation", compare.against_simulation,
+                              "Instead of B: a simulation of A's scenario under A's plans");
     compare_command->add_flag("--json", compare.json, "One JSON object instead of the report");
 
     ExportArguments exported;

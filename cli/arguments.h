@@ -98,7 +98,8 @@ struct TrainArguments : CatalogueArguments {
 
 struct CompareArguments {
     std::filesystem::path a;
-    std::filesystem::path b;
+    std::optional<std::filesystem::path> b;
+    bool against_simulation = false;  ///< instead of b
     bool json = false;
 };
 
