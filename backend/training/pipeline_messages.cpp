@@ -93,7 +93,9 @@ void PipelineMessages::issue(std::span<const Instruction> batch, InstructionCloc
         for (Slot* const slot : exchange.slots) slot->work = works.back();
     }
     if (!blocking_) {
-        while (!sending_.empty() && sending_.front().work->done()) sending_.pop_front();
+        // To ask may cost a transport something, so a few may stay.
+        const auto few = static_cast<std::size_t>(2 * stages_);
+        while (sending_.size() > few && sending_.front().work->done()) sending_.pop_front();
         return;
     }
     for (const std::shared_ptr<Work>& work : works) clock.wait(*work);
