@@ -160,6 +160,8 @@ void PlanRank::forward(const Instruction& instruction) {
     const double loss_scale = 1.0 / static_cast<double>(job_.tokens_per_iteration());
     chunk(c).forward(micro_batch, input, targets, loss_scale, output);
     count_tensor_communication(chunk(c));
+    messages_.release(Flow::kActivation, c, micro_batch);  // the chunk keeps what it needs
+    samples_.release(micro_batch);
 }
 
 void PlanRank::backward(const Instruction& instruction) {
@@ -174,14 +176,11 @@ void PlanRank::backward(const Instruction& instruction) {
     else
         chunk(c).backward_input(micro_batch, output_gradient, input_gradient);
     count_tensor_communication(chunk(c));
+    messages_.release(Flow::kGradient, c, micro_batch);
     if (whole) complete(instruction);
 }
 
 void PlanRank::complete(const Instruction& instruction) {
-    messages_.release(Flow::kActivation, instruction.chunk, instruction.micro_batch);
-    messages_.release(Flow::kGradient, instruction.chunk, instruction.micro_batch);
-    const ChunkShape& shape = chunk(instruction.chunk).shape();
-    if (shape.embeds || shape.has_head) samples_.release(instruction.micro_batch);
     if (--backwards_left_[static_cast<std::size_t>(instruction.chunk)] == 0)
         gradients_.sum_shares(instruction.chunk, clock_);
 }

@@ -35,7 +35,7 @@ class PlanRank {
     void execute(const scenarios::Instruction& instruction, std::int64_t step, StepResult& result);
     void forward(const scenarios::Instruction& instruction);
     void backward(const scenarios::Instruction& instruction);
-    /// The micro-batch is through the chunk: nothing of it is needed any more.
+    /// The micro-batch has been through the chunk, forward and backward.
     void complete(const scenarios::Instruction& instruction);
     void optimizer_step(std::int64_t step, StepResult& result);
 
