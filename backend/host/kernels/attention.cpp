@@ -5,85 +5,159 @@
 #include <limits>
 
 #include "backend/host/kernels/lanes.h"
-#include "backend/host/kernels/matrix_product.h"
+#include "backend/host/kernels/tile_product.h"
 
 namespace headway::backend::host {
 
 namespace {
 
 /// Query rows handled together: their scores against all keys up to the last of them are one strip, the only scores
-/// that exist at a time. Keys after that last row are masked for all of the strip and never touched.
-constexpr std::int64_t kStripRows = 64;
+/// that exist at a time. Tiles that are masked altogether are never computed.
+constexpr std::int64_t kStripRows = 60;
 
-/// Rows [first, first + rows) of one head of one sequence.
 template <typename Real>
-Matrix<Real> part(Matrix<Real> of, std::int64_t first, std::int64_t rows, std::int64_t head, std::int64_t head_dim) {
-    return {of.row(first) + head * head_dim, rows, head_dim, of.stride};
+void unpack(const Real* from, std::int64_t stride, Matrix<Real> to, std::int64_t first_row, std::int64_t rows,
+            std::int64_t first_column, std::int64_t columns) {
+    for (std::int64_t r = 0; r < rows; ++r)
+        std::copy_n(from + r * stride, columns, to.row(first_row + r) + first_column);
 }
 
-/// One strip: query rows [first, first + rows) of one head of one sequence.
-struct Strip {
-    std::int64_t sequence_start;  ///< its row in the tensors
-    std::int64_t first;           ///< position in the sequence
-    std::int64_t rows;
-    std::int64_t keys;  ///< positions [0, keys) are visible to some of its rows
-    std::int64_t head, kv_head;
+/// Parts of the scratch memory, one after the other.
+template <typename Real>
+class Scratch {
+  public:
+    Scratch(std::vector<Real>& memory, std::int64_t elements) : memory_(memory) {
+        if (memory_.size() < static_cast<std::size_t>(elements)) memory_.resize(static_cast<std::size_t>(elements));
+    }
+    Real* take(std::int64_t elements) {
+        Real* part = memory_.data() + taken_;
+        taken_ += elements;
+        return part;
+    }
+
+  private:
+    std::vector<Real>& memory_;
+    std::int64_t taken_ = 0;
 };
 
-template <typename Real, typename Body>
-void over_strips(const AttentionTask<Real>& task, Body body) {
-    const std::int64_t shared_by = task.heads / task.kv_heads;
-    for (std::int64_t b = 0; b < task.batch; ++b)
-        for (std::int64_t h = 0; h < task.heads; ++h)
-            for (std::int64_t first = 0; first < task.sequence; first += kStripRows) {
-                const std::int64_t rows = std::min(kStripRows, task.sequence - first);
-                body(Strip{b * task.sequence, first, rows, first + rows, h, h / shared_by});
-            }
-}
-
-/// exp(x - shift) over [0, visible), zero after. Returns the sum.
+/// Sizes of a task with their padding, and the products of its strips. Panels hold the rows of one head of one
+/// sequence.
 template <typename Real>
-Real masked_exponentials(Real* row, std::int64_t visible, std::int64_t columns, Real shift) {
-    Lanes<Real> sum{};
-    over_lanes<Real>(visible, [&](auto at) {
-        const Lanes<Real> value = exponential(at.load(row, -std::numeric_limits<Real>::infinity()) - shift);
-        sum += value;
-        at.store(row, value);
-    });
-    std::fill(row + visible, row + columns, Real(0));
-    return sum_of<Real>(sum);
-}
+struct AttentionSizes {
+    explicit AttentionSizes(const AttentionTask<Real>& task)
+        : sequence(task.sequence),
+          head_dim(task.head_dim),
+          keys_stride(padded_columns<Real>(task.sequence)),
+          head_stride(padded_columns<Real>(task.head_dim)),
+          scale(Real(1) / std::sqrt(static_cast<Real>(task.head_dim))) {}
+
+    std::int64_t sequence, head_dim;
+    std::int64_t keys_stride;  ///< of scores
+    std::int64_t head_stride;  ///< of rows of results
+    Real scale;
+
+    std::int64_t of_strip() const { return std::min(kStripRows, sequence) * keys_stride; }
+    std::int64_t of_head() const { return sequence * head_stride; }
+    std::int64_t of_turned_head() const { return head_dim * keys_stride; }
+
+    /// `strip` = factor * queries times keys, where not masked. `queries`: from row `first` on; `turned_keys`: panels.
+    void scores(const Real* queries, std::int64_t stride, const Real* turned_keys, std::int64_t first,
+                std::int64_t rows, Real factor, Real* strip) const {
+        product_in_tiles<Real, false>(rows, queries, stride, turned_keys, head_dim, strip, keys_stride, factor, false,
+                                      [&](std::int64_t row, std::int64_t many) {
+                                          return TileRange{0, head_dim, first + row + many};
+                                      });
+    }
+    /// `out` [rows x head] = strip times values.
+    void strip_times(const Real* strip, const Real* values, std::int64_t first, std::int64_t rows, Real* out) const {
+        product_in_tiles<Real, false>(rows, strip, keys_stride, values, sequence, out, head_stride, Real(1), false,
+                                      [&](std::int64_t row, std::int64_t many) {
+                                          return TileRange{0, first + row + many, head_dim};
+                                      });
+    }
+    /// `out` [keys x head] += transpose of the strip times the strip's rows of `values`.
+    void add_turned_strip_times(const Real* strip, const Real* values, std::int64_t first, std::int64_t rows,
+                                Real* out) const {
+        product_in_tiles<Real, true>(first + rows, strip, keys_stride, values + first * kTileColumns<Real>, sequence,
+                                     out, head_stride, Real(1), true, [&](std::int64_t key, std::int64_t) {
+                                         return TileRange{std::max<std::int64_t>(key - first, 0), rows, head_dim};
+                                     });
+    }
+};
+
+/// One row of a strip: columns [0, visible) are scores, those up to `end`, which is whole lanes, are masked. Tiles read
+/// beyond what is visible, but not beyond `end`.
+template <typename Real>
+class ScoreRow {
+  public:
+    ScoreRow(Real* row, std::int64_t visible, std::int64_t stride)
+        : row_(row), end_(std::min((visible + kTileRows + kLanes<Real> - 1) / kLanes<Real> * kLanes<Real>, stride)) {
+        std::fill(row_ + visible, row_ + end_, -std::numeric_limits<Real>::infinity());
+    }
+    Real maximum() const {
+        Lanes<Real> maxima = load(row_);
+        for (std::int64_t i = kLanes<Real>; i < end_; i += kLanes<Real>) maxima = larger<Real>(maxima, load(row_ + i));
+        return largest_of<Real>(maxima);
+    }
+    /// Scores become exp(score - shift), masked ones 0. Returns the sum.
+    Real exponentials(Real shift) const {
+        Lanes<Real> sum{};
+        for (std::int64_t i = 0; i < end_; i += kLanes<Real>) {
+            const Lanes<Real> value = exponential(load(row_ + i) - shift);
+            sum += value;
+            store<Real>(row_ + i, value);
+        }
+        return sum_of<Real>(sum);
+    }
+    void scale(Real factor) const {
+        for (std::int64_t i = 0; i < end_; i += kLanes<Real>) store<Real>(row_ + i, load(row_ + i) * factor);
+    }
+    /// `slopes`, as many, become share * (slope - mean) * scale.
+    void score_gradients(Real* slopes, std::int64_t visible, Real mean, Real scale) const {
+        std::fill(slopes + visible, slopes + end_, Real(0));
+        for (std::int64_t i = 0; i < end_; i += kLanes<Real>)
+            store<Real>(slopes + i, load(row_ + i) * (load(slopes + i) - mean) * scale);
+    }
+
+  private:
+    Real* row_;
+    std::int64_t end_;
+};
 
 }  // namespace
 
 template <typename Real>
-void attention(const AttentionTask<Real>& task, Matrix<Real> out, Matrix<Real> log_sums, std::vector<Real>& scratch) {
-    scratch.resize(static_cast<std::size_t>(std::min(kStripRows, task.sequence) * task.sequence));
-    const Real scale = Real(1) / std::sqrt(static_cast<Real>(task.head_dim));
-    over_strips(task, [&](const Strip& strip) {
-        const auto of_queries = [&](auto of) {
-            return part(of, strip.sequence_start + strip.first, strip.rows, strip.head, task.head_dim);
-        };
-        const auto of_keys = [&](auto of) {
-            return part(of, strip.sequence_start, strip.keys, strip.kv_head, task.head_dim);
-        };
-        const Matrix<Real> scores{scratch.data(), strip.rows, strip.keys, strip.keys};
-        matrix_product<Real>(false, true, scale, of_queries(task.q), of_keys(task.k), Real(0), scores);
-        const std::int64_t batch = strip.sequence_start / task.sequence;
-        Real* log_sum = log_sums.row(batch * task.heads + strip.head) + strip.first;
-        for (std::int64_t r = 0; r < strip.rows; ++r) {
-            const std::int64_t visible = strip.first + r + 1;
-            Real* row = scores.row(r);
-            Lanes<Real> maxima = spread(row[0]);
-            over_lanes<Real>(visible, [&](auto at) { maxima = larger<Real>(maxima, at.load(row, row[0])); });
-            const Real maximum = largest_of<Real>(maxima);
-            const Real sum = masked_exponentials(row, visible, strip.keys, maximum);
-            log_sum[r] = maximum + std::log(sum);
-            const Real share = Real(1) / sum;
-            over_lanes<Real>(visible, [&](auto at) { at.store(row, at.load(row) * share); });
+void attention(const AttentionTask<Real>& task, Matrix<Real> out, Matrix<Real> log_sums, std::vector<Real>& memory) {
+    const AttentionSizes<Real> sizes(task);
+    Scratch<Real> scratch(memory, sizes.of_strip() + 2 * sizes.of_head() + sizes.of_turned_head());
+    Real *strip = scratch.take(sizes.of_strip()), *turned_keys = scratch.take(sizes.of_turned_head());
+    Real *values = scratch.take(sizes.of_head()), *result = scratch.take(sizes.of_head());
+    const std::int64_t shared_by = task.heads / task.kv_heads;
+    for (std::int64_t b = 0; b < task.batch; ++b)
+        for (std::int64_t h = 0; h < task.heads; ++h) {
+            const std::int64_t start = b * task.sequence, column = h * task.head_dim;
+            if (h % shared_by == 0) {
+                const std::int64_t key_column = h / shared_by * task.head_dim;
+                pack_turned_panels(task.k.row(start) + key_column, task.k.stride, task.sequence, task.head_dim,
+                                   turned_keys);
+                pack_panels(task.v.row(start) + key_column, task.v.stride, task.sequence, task.head_dim, values);
+            }
+            for (std::int64_t first = 0; first < task.sequence; first += kStripRows) {
+                const std::int64_t rows = std::min(kStripRows, task.sequence - first);
+                sizes.scores(task.q.row(start + first) + column, task.q.stride, turned_keys, first, rows, sizes.scale,
+                             strip);
+                Real* log_sum = log_sums.row(b * task.heads + h) + first;
+                for (std::int64_t r = 0; r < rows; ++r) {
+                    const std::int64_t visible = first + r + 1;
+                    const ScoreRow<Real> row(strip + r * sizes.keys_stride, visible, sizes.keys_stride);
+                    const Real maximum = row.maximum(), sum = row.exponentials(maximum);
+                    log_sum[r] = maximum + std::log(sum);
+                    row.scale(Real(1) / sum);
+                }
+                sizes.strip_times(strip, values, first, rows, result);
+                unpack(result, sizes.head_stride, out, start + first, rows, column, task.head_dim);
+            }
         }
-        matrix_product<Real>(false, false, Real(1), scores, of_keys(task.v), Real(0), of_queries(out));
-    });
 }
 
 // As in Dao et al. 2022 (FlashAttention), algorithm 4: probabilities are computed again from the scores, and the
@@ -91,44 +165,59 @@ void attention(const AttentionTask<Real>& task, Matrix<Real> out, Matrix<Real> l
 template <typename Real>
 void attention_gradient(const AttentionTask<Real>& task, Matrix<const Real> dout, Matrix<const Real> out,
                         Matrix<const Real> log_sums, Matrix<Real> dq, Matrix<Real> dk, Matrix<Real> dv,
-                        std::vector<Real>& scratch) {
-    const std::int64_t strip_size = std::min(kStripRows, task.sequence) * task.sequence;
-    scratch.resize(static_cast<std::size_t>(2 * strip_size));
-    const Real scale = Real(1) / std::sqrt(static_cast<Real>(task.head_dim));
-    for (const Matrix<Real>& overwritten : {dk, dv})
-        for (std::int64_t r = 0; r < overwritten.rows; ++r)
-            std::fill_n(overwritten.row(r), overwritten.columns, Real(0));
-    over_strips(task, [&](const Strip& strip) {
-        const auto of_queries = [&](auto of) {
-            return part(of, strip.sequence_start + strip.first, strip.rows, strip.head, task.head_dim);
-        };
-        const auto of_keys = [&](auto of) {
-            return part(of, strip.sequence_start, strip.keys, strip.kv_head, task.head_dim);
-        };
-        const Matrix<Real> shares{scratch.data(), strip.rows, strip.keys, strip.keys};
-        const Matrix<Real> gradients{scratch.data() + strip_size, strip.rows, strip.keys, strip.keys};
-        const Matrix<const Real> strip_dout = of_queries(dout), strip_out = of_queries(out);
-        matrix_product<Real>(false, true, scale, of_queries(task.q), of_keys(task.k), Real(0), shares);
-        matrix_product<Real>(false, true, Real(1), strip_dout, of_keys(task.v), Real(0), gradients);
-        const std::int64_t batch = strip.sequence_start / task.sequence;
-        const Real* log_sum = log_sums.row(batch * task.heads + strip.head) + strip.first;
-        for (std::int64_t r = 0; r < strip.rows; ++r) {
-            const std::int64_t visible = strip.first + r + 1;
-            Lanes<Real> products{};
-            over_lanes<Real>(task.head_dim,
-                             [&](auto at) { products += at.load(strip_dout.row(r)) * at.load(strip_out.row(r)); });
-            const Real mean = sum_of<Real>(products);
-            masked_exponentials(shares.row(r), visible, strip.keys, log_sum[r]);
-            Real* gradient = gradients.row(r);
-            over_lanes<Real>(visible, [&](auto at) {
-                at.store(gradient, at.load(shares.row(r)) * (at.load(gradient) - mean) * scale);
-            });
-            std::fill(gradient + visible, gradient + strip.keys, Real(0));
+                        std::vector<Real>& memory) {
+    const AttentionSizes<Real> sizes(task);
+    Scratch<Real> scratch(memory, 2 * sizes.of_strip() + 6 * sizes.of_head() + 2 * sizes.of_turned_head());
+    Real *shares = scratch.take(sizes.of_strip()), *slopes = scratch.take(sizes.of_strip());
+    Real *queries = scratch.take(sizes.of_head()), *keys = scratch.take(sizes.of_head());
+    Real *gradients = scratch.take(sizes.of_head()), *query_gradients = scratch.take(sizes.of_head());
+    Real *key_gradients = scratch.take(sizes.of_head()), *value_gradients = scratch.take(sizes.of_head());
+    Real *turned_keys = scratch.take(sizes.of_turned_head()), *turned_values = scratch.take(sizes.of_turned_head());
+    const std::int64_t shared_by = task.heads / task.kv_heads;
+    for (std::int64_t b = 0; b < task.batch; ++b)
+        for (std::int64_t h = 0; h < task.heads; ++h) {
+            const std::int64_t start = b * task.sequence, column = h * task.head_dim;
+            const std::int64_t key_column = h / shared_by * task.head_dim;
+            const auto packed = [&](Matrix<const Real> from, std::int64_t from_column, Real* to, auto pack) {
+                pack(from.row(start) + from_column, from.stride, task.sequence, task.head_dim, to);
+            };
+            packed(task.q, column, queries, pack_panels<Real>);
+            packed(dout, column, gradients, pack_panels<Real>);
+            if (h % shared_by == 0) {
+                packed(task.k, key_column, keys, pack_panels<Real>);
+                packed(task.k, key_column, turned_keys, pack_turned_panels<Real>);
+                packed(task.v, key_column, turned_values, pack_turned_panels<Real>);
+                std::fill_n(key_gradients, sizes.of_head(), Real(0));
+                std::fill_n(value_gradients, sizes.of_head(), Real(0));
+            }
+            for (std::int64_t first = 0; first < task.sequence; first += kStripRows) {
+                const std::int64_t rows = std::min(kStripRows, task.sequence - first);
+                const Real* strip_dout = dout.row(start + first) + column;
+                sizes.scores(task.q.row(start + first) + column, task.q.stride, turned_keys, first, rows, sizes.scale,
+                             shares);
+                sizes.scores(strip_dout, dout.stride, turned_values, first, rows, Real(1), slopes);
+                const Real* log_sum = log_sums.row(b * task.heads + h) + first;
+                for (std::int64_t r = 0; r < rows; ++r) {
+                    const std::int64_t visible = first + r + 1;
+                    const Real* out_row = out.row(start + first + r) + column;
+                    Lanes<Real> products{};
+                    over_lanes<Real>(task.head_dim, [&](auto at) {
+                        products += at.load(strip_dout + r * dout.stride) * at.load(out_row);
+                    });
+                    const ScoreRow<Real> share(shares + r * sizes.keys_stride, visible, sizes.keys_stride);
+                    share.exponentials(log_sum[r]);
+                    share.score_gradients(slopes + r * sizes.keys_stride, visible, sum_of<Real>(products), sizes.scale);
+                }
+                sizes.strip_times(slopes, keys, first, rows, query_gradients);
+                unpack(query_gradients, sizes.head_stride, dq, start + first, rows, column, task.head_dim);
+                sizes.add_turned_strip_times(slopes, queries, first, rows, key_gradients);
+                sizes.add_turned_strip_times(shares, gradients, first, rows, value_gradients);
+            }
+            if (h % shared_by == shared_by - 1) {
+                unpack(key_gradients, sizes.head_stride, dk, start, task.sequence, key_column, task.head_dim);
+                unpack(value_gradients, sizes.head_stride, dv, start, task.sequence, key_column, task.head_dim);
+            }
         }
-        matrix_product<Real>(false, false, Real(1), gradients, of_keys(task.k), Real(0), of_queries(dq));
-        matrix_product<Real>(true, false, Real(1), gradients, of_queries(task.q), Real(1), of_keys(dk));
-        matrix_product<Real>(true, false, Real(1), shares, strip_dout, Real(1), of_keys(dv));
-    });
 }
 
 template <typename Real>
