@@ -74,7 +74,7 @@ OwnedTensor VocabularyHead::working(std::int64_t rows, std::int64_t columns) con
     return {device_, device_.working_type(), rows, columns};
 }
 
-void VocabularyHead::forward(const Tensor& x, const Tensor& targets, double loss_scale, HeadState& state) {
+void VocabularyHead::logits(const Tensor& x, HeadState& state) const {
     state.normal = working(rows_, model_.hidden);
     state.reciprocal = OwnedTensor(device_, device_.accumulation_type(), 1, rows_);
     if (model_.norm == scenarios::Norm::kRms) {
@@ -87,11 +87,6 @@ void VocabularyHead::forward(const Tensor& x, const Tensor& targets, double loss
     OwnedTensor room;
     auto [normal, gathering] = group_.whole(state.normal.tensor, room);
     group_.wait(gathering);
-    compute_logits(normal, state);
-    compute_losses(state.logits.tensor, targets, loss_scale);
-}
-
-void VocabularyHead::compute_logits(const Tensor& normal, HeadState& state) const {
     const std::int64_t columns = std::max<std::int64_t>(columns_, 1);
     const std::int64_t stride = (columns + kLogitsAlignment - 1) / kLogitsAlignment * kLogitsAlignment;
     state.logits = working(tokens_, stride);
@@ -101,6 +96,11 @@ void VocabularyHead::compute_logits(const Tensor& normal, HeadState& state) cons
     } else {
         operations_.gemm(Transpose::kNo, Transpose::kYes, 1.0, normal, table_, 0.0, state.logits.tensor);
     }
+}
+
+void VocabularyHead::forward(const Tensor& x, const Tensor& targets, double loss_scale, HeadState& state) {
+    logits(x, state);
+    compute_losses(state.logits.tensor, targets, loss_scale);
 }
 
 void VocabularyHead::compute_losses(const Tensor& logits, const Tensor& targets, double loss_scale) {

@@ -35,7 +35,7 @@ struct HeadState {
     OwnedTensor mean;        ///< of the final norm, which is a layer norm
     OwnedTensor reciprocal;  ///< of the final norm
     OwnedTensor normal;      ///< [activation rows x hidden]: its output
-    OwnedTensor logits;      ///< [tokens x columns of this rank]: their gradient, from forward on
+    OwnedTensor logits;      ///< [tokens x columns of this rank]; after forward their gradient
 };
 
 /// Final norm, logits and loss. Padding rows of the table give no logits: they take no part in the softmax.
@@ -46,6 +46,9 @@ class VocabularyHead {
     VocabularyHead(Device& device, TensorGroup& group, const ChunkShape& shape, const Tensor& norm,
                    const Tensor& norm_gradient, const Tensor& table, const Tensor& table_gradient);
 
+    /// Final norm and logits, in `state`.
+    void logits(const Tensor& x, HeadState& state) const;
+    /// The same, and what follows from the targets: losses, and in place of the logits their gradient.
     void forward(const Tensor& x, const Tensor& targets, double loss_scale, HeadState& state);
     /// `gradient` [activation rows x hidden]: of x. Adds the norm's gradient; `weights_too`: the table's as well.
     void backward_input(const Tensor& x, HeadState& state, const Tensor& gradient, bool weights_too) const;
@@ -53,7 +56,6 @@ class VocabularyHead {
     double take_loss();
 
   private:
-    void compute_logits(const Tensor& normal, HeadState& state) const;
     void compute_losses(const Tensor& logits, const Tensor& targets, double loss_scale);
     void table_gradient(HeadState& state) const;
     OwnedTensor working(std::int64_t rows, std::int64_t columns) const;
