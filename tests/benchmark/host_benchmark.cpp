@@ -3,10 +3,10 @@
 #include <memory>
 
 #include "backend/host/host_device.h"
-#include "tests/benchmark/host_speed.h"
+#include "tests/benchmark/host_training.h"
 
 /// Kernels of the host at the size of a small GPT-2 step: 4 sequences of 64 tokens, hidden 256, 4 heads, 8,192 tokens
-/// of vocabulary. One thread; `--gemm` prints the matrix products beside the BLAS.
+/// of vocabulary. One thread; `--host` prints the matrix products beside the BLAS.
 namespace headway::benchmarks {
 namespace {
 
@@ -96,6 +96,14 @@ void host_adamw(benchmark::State& state) {
     state.SetBytesProcessed(static_cast<std::int64_t>(state.iterations()) * kParameters * 28);
 }
 BENCHMARK(host_adamw)->Unit(benchmark::kMicrosecond);
+
+void host_training_step(benchmark::State& state) {
+    HostTraining training;
+    for (auto _ : state) benchmark::DoNotOptimize(training.step());
+    state.counters["FLOP/s"] =
+        benchmark::Counter(training.operations_of_step(), benchmark::Counter::kIsIterationInvariantRate);
+}
+BENCHMARK(host_training_step)->Unit(benchmark::kMillisecond);
 
 }  // namespace
 }  // namespace headway::benchmarks

@@ -4,6 +4,7 @@
 #include <benchmark/benchmark.h>
 
 #include "tests/benchmark/host_speed.h"
+#include "tests/benchmark/host_training.h"
 #include "tests/benchmark/ratios.h"
 
 /// Without arguments all benchmarks with their absolute figures, which depend on the machine. `--ratios` measures only
@@ -11,7 +12,10 @@
 /// matrix products alone.
 int main(int argc, char** argv) {
     if (argc == 2 && std::strcmp(argv[1], "--ratios") == 0) return headway::benchmarks::print_ratios() ? 0 : 1;
-    if (argc == 2 && std::strcmp(argv[1], "--gemm") == 0) return headway::benchmarks::print_host_gemm() ? 0 : 1;
+    if (argc == 2 && std::strcmp(argv[1], "--host") == 0) {
+        const bool gemm = headway::benchmarks::print_host_gemm(), training = headway::benchmarks::print_host_training();
+        return gemm && training ? 0 : 1;
+    }
     benchmark::Initialize(&argc, argv);
     if (benchmark::ReportUnrecognizedArguments(argc, argv)) return 2;
     benchmark::RunSpecifiedBenchmarks();

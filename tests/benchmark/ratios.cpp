@@ -11,6 +11,7 @@
 #include "scenarios/transfer/transfer_schedule.h"
 #include "tests/benchmark/decisions.h"
 #include "tests/benchmark/host_speed.h"
+#include "tests/benchmark/host_training.h"
 #include "tests/benchmark/layouts.h"
 #include "tests/benchmark/simulated_plan.h"
 #include "tests/benchmark/static_episode.h"
@@ -133,6 +134,7 @@ bool print_ratios() {
         return simulated_seconds(Path::kFlowsUnfolded, true) / simulated_seconds(Path::kLongestPath, true);
     });
     kept &= print_host_gemm();
+    kept &= print_host_training();
     return kept;
 }
 
