@@ -1,5 +1,6 @@
 #include "backend/communicator/call_queue.h"
 
+#include <algorithm>
 #include <utility>
 
 namespace headway::backend {
@@ -20,6 +21,11 @@ void QueuedCall::run_now() {
 
 void QueuedCall::wait() {
     std::unique_lock lock(mutex_);
+    if (!over_) {
+        lock.unlock();
+        queue_.help(*this);
+        lock.lock();
+    }
     finished_.wait(lock, [&] { return over_; });
     if (error_) std::rethrow_exception(error_);
 }
@@ -40,7 +46,7 @@ CallQueue::~CallQueue() {
 }
 
 std::shared_ptr<QueuedCall> CallQueue::add(std::function<void()> run) {
-    auto call = std::make_shared<QueuedCall>(std::move(run));
+    auto call = std::make_shared<QueuedCall>(*this, std::move(run));
     const std::lock_guard lock(mutex_);
     calls_.push_back(call);
     changed_.notify_all();
@@ -53,16 +59,30 @@ bool CallQueue::idle() {
     return calls_.empty();
 }
 
+void CallQueue::run_first(std::unique_lock<std::mutex>& lock) {
+    running_ = true;
+    const std::shared_ptr<QueuedCall> call = calls_.front();
+    lock.unlock();
+    call->run_now();
+    lock.lock();
+    calls_.pop_front();
+    running_ = false;
+    changed_.notify_all();
+}
+
+void CallQueue::help(const QueuedCall& call) {
+    std::unique_lock lock(mutex_);
+    while (!running_ && std::any_of(calls_.begin(), calls_.end(),
+                                    [&](const auto& waiting) { return waiting.get() == &call; }))
+        run_first(lock);
+}
+
 void CallQueue::work() {
     std::unique_lock lock(mutex_);
     for (;;) {
-        changed_.wait(lock, [&] { return closing_ || !calls_.empty(); });
+        changed_.wait(lock, [&] { return (closing_ || !calls_.empty()) && !running_; });
         if (calls_.empty()) return;
-        const std::shared_ptr<QueuedCall> call = calls_.front();
-        lock.unlock();
-        call->run_now();
-        lock.lock();
-        calls_.pop_front();
+        run_first(lock);
     }
 }
 

@@ -10,11 +10,14 @@
 
 namespace headway::backend {
 
-/// A call that a thread of its own works on.
+class CallQueue;
+
+/// A call that a thread of its own works on, or whoever waits for it if that comes first: on a machine with more
+/// processes than processors a call that is waited for at once is over sooner without another thread.
 class QueuedCall {
   public:
-    explicit QueuedCall(std::function<void()> run) : run_(std::move(run)) {}
-    /// Returns or throws as the call did.
+    QueuedCall(CallQueue& queue, std::function<void()> run) : queue_(queue), run_(std::move(run)) {}
+    /// Returns or throws as the call did. Before the queue goes.
     void wait();
     bool done();
 
@@ -22,6 +25,7 @@ class QueuedCall {
     friend class CallQueue;
     void run_now();
 
+    CallQueue& queue_;
     std::function<void()> run_;
     std::mutex mutex_;
     std::condition_variable finished_;
@@ -29,7 +33,7 @@ class QueuedCall {
     std::exception_ptr error_;
 };
 
-/// Calls one after another, in a thread that starts with the first.
+/// Calls one after another, in a thread that starts with the first or by whoever waits for them.
 class CallQueue {
   public:
     CallQueue() = default;
@@ -43,11 +47,16 @@ class CallQueue {
     bool idle();
 
   private:
+    friend class QueuedCall;
     void work();
+    /// Runs the calls up to `call`, unless another thread is at work.
+    void help(const QueuedCall& call);
+    void run_first(std::unique_lock<std::mutex>& lock);
 
     std::mutex mutex_;
     std::condition_variable changed_;
-    std::deque<std::shared_ptr<QueuedCall>> calls_;  ///< the first is under way
+    std::deque<std::shared_ptr<QueuedCall>> calls_;  ///< not over yet
+    bool running_ = false;                           ///< the first of them, in some thread
     bool closing_ = false;
     std::thread thread_;
 };

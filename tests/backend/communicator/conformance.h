@@ -17,7 +17,6 @@ namespace headway::backend {
 
 struct CommunicatorKind {
     std::string name;
-    int largest_group = 8;
     std::vector<DataType> reduced;  ///< types that it adds up
     /// Why it cannot run on this machine; empty: it can. Called in the test's process, which forks the ranks
     /// afterwards.
