@@ -103,12 +103,14 @@ std::vector<EquivalenceCase> cases_of(const Job& job) {
         plan.layers_of_cell = {1, 3, 3, 1, 2, 2};
         plan.micro_batches_of_replica = {3, 1, 4};
     }
-    {
-        Plan& plan = add("LayersApartInterleaved", with(degrees(1, 2, 2), [&](Layout& l) {
+    for (const bool overlapped : {false, true}) {
+        Plan& plan = add(overlapped ? "LayersApartInterleavedOverlapped" : "LayersApartInterleaved",
+                         with(degrees(1, 2, 2), [&](Layout& l) {
                              interleaved(l);
                              l.distributed_optimizer = true;
+                             if (overlapped) everything_overlapped(l);
                          }));
-        plan.layers_of_cell = {2, 0, 1, 1, 0, 1, 2, 1};
+        plan.layers_of_cell = {2, 0, 1, 1, 0, 1, 2, 1};  // layer 1 is in different chunks of one stage
         plan.micro_batches_of_replica = {6, 2};
     }
     {
