@@ -18,9 +18,9 @@ namespace headway::backend {
 struct CommunicatorKind {
     std::string name;
     std::vector<DataType> reduced;  ///< types that it adds up
-    /// Why it cannot run on this machine; empty: it can. Called in the test's process, which forks the ranks
-    /// afterwards.
-    std::function<std::string()> missing;
+    /// Why a group of `size` cannot run on this machine; empty: it can. Called in the test's process, which forks the
+    /// ranks afterwards.
+    std::function<std::string(int size)> missing;
     /// In a rank.
     std::function<Processors(Control& control, std::chrono::milliseconds timeout)> make;
 };
