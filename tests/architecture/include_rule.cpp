@@ -76,10 +76,10 @@ bool begins_with_any(std::string_view text, const std::vector<std::string_view>&
 
 /// C++ headers have no suffix and no folder; the rest is the system interface that the project uses.
 bool is_standard_header(std::string_view name) {
-    static const std::array<std::string_view, 17> kSystem = {
-        "cxxabi.h",  "dlfcn.h",   "execinfo.h", "fcntl.h",      "immintrin.h", "netdb.h",
-        "poll.h",    "pthread.h", "sched.h",    "signal.h",     "stdlib.h",    "spawn.h",
-        "termios.h", "time.h",    "unistd.h",   "netinet/in.h", "arpa/inet.h"};
+    static const std::array<std::string_view, 18> kSystem = {
+        "cxxabi.h",  "dlfcn.h",   "execinfo.h", "fcntl.h",  "immintrin.h",  "netdb.h",
+        "poll.h",    "pthread.h", "sched.h",    "signal.h", "stdlib.h",     "spawn.h",
+        "termios.h", "time.h",    "ucontext.h", "unistd.h", "netinet/in.h", "arpa/inet.h"};
     if (name.starts_with("sys/") || std::find(kSystem.begin(), kSystem.end(), name) != kSystem.end()) return true;
     return !name.empty() && std::all_of(name.begin(), name.end(),
                                         [](unsigned char c) { return std::islower(c) || std::isdigit(c) || c == '_'; });

@@ -1,16 +1,10 @@
 #include "tests/backend/device/conformance.h"
 
 #include "backend/backend_error.h"
-#include "backend/host/host_device.h"
 
 namespace headway::tests {
 
 using backend::DataType;
-
-std::vector<TestDevice> test_devices() {
-    return {{"Host", [] { return backend::make_host_device(DataType::kFloat32); }},
-            {"HostFloat64", [] { return backend::make_host_device(DataType::kFloat64); }}};
-}
 
 std::string conformance_case_name(const ::testing::TestParamInfo<std::tuple<TestDevice, std::int64_t>>& at) {
     return std::get<0>(at.param).name + (std::get<1>(at.param) == 0 ? "Contiguous" : "Strided");

@@ -18,6 +18,7 @@ struct TestDevice {
     std::string name;                            ///< of the test case
     std::unique_ptr<backend::Device> (*make)();  ///< throws BackendError when this machine has none
 };
+/// One definition a test program.
 std::vector<TestDevice> test_devices();
 
 /// Every operation on every device, over tensors that lie side by side in wider ones (the gap is the parameter). An

@@ -1,0 +1,38 @@
+#include "backend/cuda/kernels/dialect.cuh"
+#include "backend/cuda/kernels/spin.h"
+
+#if defined(__CUDACC__)
+namespace headway::backend::cuda {
+
+namespace {
+
+__device__ inline unsigned long long nanoseconds_now() {
+    unsigned long long now;
+    asm volatile("mov.u64 %0, %%globaltimer;" : "=l"(now));
+    return now;
+}
+
+/// Until the time is over or the host says stop. Busy with arithmetic, as a tenant's kernel would be.
+__global__ void spin_kernel(unsigned long long nanoseconds, const volatile int* stop) {
+    const unsigned long long begin = nanoseconds_now();
+    float value = static_cast<float>(threadIdx.x);
+    while (nanoseconds_now() - begin < nanoseconds) {
+        for (int i = 0; i < 512; ++i) value = fmaf(value, 0.999f, 0.001f);
+        if (*stop != 0) break;
+    }
+    // Never true, and the compiler cannot know.
+    if (value < -1.0f) asm volatile("trap;");
+}
+
+}  // namespace
+
+void spin(Stream stream, int blocks, std::size_t shared_bytes, std::int64_t nanoseconds, const int* stop) {
+    Geometry geometry;
+    geometry.block = {1024, 1, 1};
+    geometry.grid.x = static_cast<unsigned>(blocks);
+    geometry.shared_bytes = shared_bytes;
+    launch("spin", spin_kernel, geometry, stream, static_cast<unsigned long long>(nanoseconds), stop);
+}
+
+}  // namespace headway::backend::cuda
+#endif

@@ -1,0 +1,13 @@
+#include "backend/host/host_device.h"
+#include "tests/backend/device/conformance.h"
+
+namespace headway::tests {
+
+using backend::DataType;
+
+std::vector<TestDevice> test_devices() {
+    return {{"Host", [] { return backend::make_host_device(DataType::kFloat32); }},
+            {"HostFloat64", [] { return backend::make_host_device(DataType::kFloat64); }}};
+}
+
+}  // namespace headway::tests
