@@ -1,4 +1,5 @@
 #include "backend/host/host_device.h"
+#include "tests/backend/device/bfloat16_device.h"
 #include "tests/backend/device/conformance.h"
 
 namespace headway::tests {
@@ -7,7 +8,8 @@ using backend::DataType;
 
 std::vector<TestDevice> test_devices() {
     return {{"Host", [] { return backend::make_host_device(DataType::kFloat32); }},
-            {"HostFloat64", [] { return backend::make_host_device(DataType::kFloat64); }}};
+            {"HostFloat64", [] { return backend::make_host_device(DataType::kFloat64); }},
+            {"Bfloat16", make_bfloat16_device}};
 }
 
 }  // namespace headway::tests

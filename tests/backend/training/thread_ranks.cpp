@@ -13,6 +13,7 @@
 #include <utility>
 
 #include "backend/backend_error.h"
+#include "tests/backend/device/bfloat16_device.h"
 
 namespace headway::tests {
 
@@ -32,13 +33,14 @@ void fold_into(ReduceOperation operation, const void* from, void* to, std::int64
     const T* const a = static_cast<const T*>(from);
     T* const b = static_cast<T*>(to);
     for (std::int64_t i = 0; i < count; ++i)
-        b[i] = operation == ReduceOperation::kSum ? b[i] + a[i] : std::max(a[i], b[i]);
+        b[i] = operation == ReduceOperation::kSum ? static_cast<T>(b[i] + a[i]) : std::max(a[i], b[i]);
 }
 
 void fold(ReduceOperation operation, DataType type, const void* from, void* to, std::int64_t count) {
     if (type == DataType::kFloat64) return fold_into<double>(operation, from, to, count);
     if (type == DataType::kFloat32) return fold_into<float>(operation, from, to, count);
-    throw std::invalid_argument("thread ranks reduce float32 and float64");
+    if (type == DataType::kBfloat16) return fold_into<Bfloat16>(operation, from, to, count);
+    throw std::invalid_argument("thread ranks do not reduce whole numbers");
 }
 
 std::byte* part_of_tensor(const Tensor& tensor, int part, int parts) {

@@ -13,6 +13,7 @@
 #include "backend/host/host_device.h"
 #include "scenarios/costs/parameters.h"
 #include "scenarios/language/strategy.h"
+#include "tests/backend/device/bfloat16_device.h"
 #include "tests/backend/training/thread_ranks.h"
 
 namespace headway::tests {
@@ -193,7 +194,8 @@ TrainingOutcome train(const TrainingCase& training) {
     TrainingOutcome outcome;
     outcome.instructions.resize(static_cast<std::size_t>(ranks));
     run_thread_ranks(processes, kLongestWait, [&](int process, backend::CommunicatorMaker& communicators) {
-        const std::unique_ptr<backend::Device> device = backend::make_host_device(training.type);
+        const std::unique_ptr<backend::Device> device =
+            training.type == DataType::kBfloat16 ? make_bfloat16_device() : backend::make_host_device(training.type);
         backend::Trainer trainer(training.job, training.plan, process, *device, communicators, tokens);
         if (training.from != nullptr) {
             for (const StateSlice& slice : trainer.state()) fill(*device, *training.from, slice);
