@@ -57,6 +57,7 @@ const std::vector<Library>& libraries() {
     static const std::vector<Library> kLibraries = {
         {"yaml-cpp", {"yaml-cpp/"}, {"scenarios/"}},
         {"JSON", {"nlohmann/"}, {"scenarios/record/", "backend/checkpoint/", "tests/"}},
+        {"xxHash", {"xxhash"}, {"backend/checkpoint/"}},
         {"Eigen", {"Eigen/"}, {"policies/", "backend/host/", "tests/policies/"}},
         {"SimGrid", {"simgrid/", "xbt/", "xbt.h", "smpi/"}, {"sim/network/", "tests/sim/network/"}},  // the one adapter
         {"CLI11", {"CLI/"}, {"cli/"}},

@@ -1,0 +1,54 @@
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <filesystem>
+#include <functional>
+#include <span>
+#include <vector>
+
+#include "backend/checkpoint/manifest.h"
+#include "backend/checkpoint/safetensors.h"
+#include "backend/checkpoint/write_shares.h"
+
+/// One file of a checkpoint: safetensors with the state of some parts of blocks, checked chunk by chunk.
+namespace headway::backend {
+
+/// Elements that share a checksum: what is read of a file at least.
+constexpr std::int64_t kChunkElements = std::int64_t{1} << 20;
+
+/// Host copy of what one process writes.
+struct StagedPart {
+    BlockPart part;
+    bool wide = false;                                      ///< float64, else float32
+    std::array<std::vector<std::byte>, kStateParts> state;  ///< of part.elements
+};
+
+/// Writes, syncs and closes. `going_on` is asked between chunks; where it says no the file stays unfinished and
+/// BackendError is thrown, as for a full disk.
+SavedFile write_state_file(const std::filesystem::path& file, std::span<const StagedPart> parts,
+                           const std::function<bool()>& going_on);
+
+/// Reads a state file and checks what it reads: size and header on opening, checksums of the chunks read.
+class StateFileReader {
+  public:
+    /// Throws ConfigError naming the file.
+    StateFileReader(const std::filesystem::path& folder, const SavedFile& saved, std::int64_t chunk_elements);
+
+    /// Elements `wanted`, all in `part` (one of the file's), of state part `state_part`; converted to T (float or
+    /// double). Throws ConfigError for what differs from its checksum.
+    template <typename T>
+    void read(const SavedPart& part, std::size_t state_part, const scenarios::Interval& wanted, T* to);
+
+    std::int64_t bytes_read() const { return bytes_read_; }
+
+  private:
+    PlainFile file_;
+    std::int64_t chunk_elements_;
+    SafetensorsHeader header_;
+    std::vector<std::byte> chunk_;
+    std::int64_t bytes_read_ = 0;
+};
+
+}  // namespace headway::backend
