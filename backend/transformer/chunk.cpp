@@ -191,7 +191,7 @@ void Chunk::Impl::forward(int micro_batch, const Tensor& input, const Tensor& ta
     if (!fresh) throw std::invalid_argument("chunk: micro-batch " + std::to_string(micro_batch) + " is in flight");
     MicroBatchState& state = at->second;
     state.layers.resize(layers_.size());
-    /// Where layer `number` begins, or what follows the last.
+    // Where layer `number` begins, or what follows the last.
     const auto start_of = [&](std::size_t number) -> Tensor {
         if (number == layers_.size() && !shape.has_head) return output;
         OwnedTensor& start = number == layers_.size() ? state.last : state.layers[number].x;

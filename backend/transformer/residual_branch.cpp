@@ -132,6 +132,7 @@ void ResidualBranch::backward_input(const Tensor& x, BranchState& state, const T
                                     bool weights_too) const {
     if (!weights_.output_bias.empty()) operations_.bias_gradient(gradient, gradients_.output_bias);
     auto [result_gradient, gathering] = group_.whole(gradient, state.result_gradient);
+    if (!overlaps_) group_.wait(gathering);
     if (!state.outputs) core(state);
     group_.wait(gathering);
     if (!weights_too && !group_.slices()) {  // `gradient` goes on to other values

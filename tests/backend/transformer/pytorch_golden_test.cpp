@@ -91,7 +91,7 @@ BlockValues block_values_of(const std::string& name, const NamedTensors& tensors
     };
     for (int layer = 0; layer < 2; ++layer) {
         std::vector<double>& split = blocks[{BlockKind::kLayerSplit, layer}];
-        /// Inner columns [first, first + count) of a matrix: rows of hidden elements. `stored_by_inner`: so it lies.
+        // Inner columns [first, first + count) of a matrix: rows of hidden elements. `stored_by_inner`: so it lies.
         const auto matrix = [&](const std::string& tensor, int first, int count, int width, bool stored_by_inner) {
             for (int i = first; i < first + count; ++i)
                 for (int h = 0; h < hidden; ++h)
