@@ -5,122 +5,13 @@
 #include <iostream>
 
 #include "cli/exit_codes.h"
+#include "cli/help_texts.h"
 #include "scenarios/language/nearest_name.h"
 #include "scenarios/language/value_text.h"
 
 namespace headway::cli {
 
 namespace {
-
-constexpr const char* kFooter = R"(
-Examples:
-  headway replay scenarios/quickstart.yaml
-  headway replay scenarios/quickstart.yaml --set cluster.facility.spare_nodes=1 --json
-  headway replay scenarios/quickstart.yaml --seeds 8
-  headway replay scenarios/quickstart.yaml --out a.run.jsonl --trace a.trace.json
-  headway evaluate greedy hysteresis oracle --on scenarios/heldout
-  headway train scenarios/curricula/default.yaml --out my.policy
-  headway check my-scenario.yaml
-  headway plan scenarios/gpt3-175b-1024.yaml --top 5
-  headway list gpus
-  headway validate my-cluster.yaml
-  headway compare a.run.jsonl b.run.jsonl
-  headway COMMAND --help
-
-Exit codes:
-  0 done   1 the run failed or output could not be written   2 wrong arguments, scenario or table
-  3 packages are missing (launcher only)   130 interrupted by Ctrl-C
-)";
-
-constexpr const char* kReplayFooter = R"(
-Examples:
-  headway replay scenarios/quickstart.yaml
-  headway replay scenarios/quickstart.yaml --set strategy.recompute=selective --iterations 500
-  headway replay scenarios/quickstart.yaml --seeds 8 --json
-  headway replay scenarios/quickstart.yaml --out a.run.jsonl --trace a.trace.json
-
-The report goes to standard output; a record (--out) is JSON Lines, a trace (--trace) opens in Perfetto
-(ui.perfetto.dev). A file that exists is not overwritten without --force. Ctrl-C ends the run after the current
-decision interval: the record is closed as interrupted, and the report covers what was done.
-)";
-
-constexpr const char* kEvaluateFooter = R"(
-Examples:
-  headway evaluate greedy hysteresis oracle --on scenarios/heldout
-  headway evaluate my.policy hysteresis:threshold=0.05,patience=2 oracle --on scenarios/heldout --json
-  headway evaluate my.policy --on scenarios/straggler.yaml --seeds 8
-
-Every policy runs every scenario; static is always among them. Goodput is against the healthy initial plan. With the
-oracle among the policies: recovered, the share of the loss that can be recovered, (policy - static) / (oracle - static).
-Lost: scenarios that end more than 1 % below static. Intervals are paired bootstraps over the scenarios. The result
-does not depend on --workers.
-)";
-
-constexpr const char* kTrainFooter = R"(
-Examples:
-  headway train scenarios/curricula/default.yaml --out my.policy
-  headway train scenarios/curricula/default.yaml --out my.policy --minutes 35 --record my.run.jsonl
-  headway train scenarios/curricula/default.yaml --out my.policy --resume
-  mpirun -n 64 headway train scenarios/curricula/default.yaml --out my.policy --rendezvous node0:29500 --workers 1
-
-Updates of PPO on episodes in the simulator; before them, where asked for, --teacher NAME imitates a policy, and
---rounds N learn from comparisons (what would another choice have earned?). All that going on needs is in OUT.checkpoint
-after every update: Ctrl-C or a kill loses at most one update, and --resume goes on bit for bit. OUT holds the policy
-that was best on the curriculum's validation scenarios. The result does not depend on --workers.
-)";
-
-constexpr const char* kCheckFooter = R"(
-Prints the scenario as it will be run: catalogue entries filled in, every default written out, and the memory that
-each pipeline stage needs as comments. What it prints is a scenario itself, with the same meaning.
-
-Example:
-  headway check scenarios/quickstart.yaml --set strategy.tensor=4
-)";
-
-constexpr const char* kPlanFooter = R"(
-Searches layouts of the scenario's job on its cluster and prints the best, fastest first. A strategy with wildcards
-(tensor: auto) is searched in these; one without in tensor, pipeline, data, context, virtual_pipeline, schedule and
-recompute. Everything else stays as the scenario says. Disturbances count only with --at: the cluster is then as they
-leave it at that time of the run, clocks settled, lost parts gone.
-
-Examples:
-  headway plan scenarios/gpt3-175b-1024.yaml
-  headway plan scenarios/mixed-a100-h800.yaml --top 3 --json
-  headway plan scenarios/quickstart.yaml --set strategy.tensor=auto --set strategy.pipeline=auto --set strategy.data=auto
-  headway plan scenarios/quickstart.yaml --at "31 min"
-)";
-
-constexpr const char* kListFooter = R"(
-Examples:
-  headway list gpus
-  headway list models --json
-)";
-
-constexpr const char* kCompareFooter = R"(
-Example:
-  headway compare monday.run.jsonl tuesday.run.jsonl
-  headway compare real.run.jsonl --against-simulation
-)";
-
-constexpr const char* kExportFooter = R"(
-Writes RUN.iterations.csv, RUN.telemetry.csv, RUN.disturbances.csv and so on, one file a kind of event that the record
-holds, and prints their names. Files of an earlier export are overwritten.
-
-Example:
-  headway export monday.run.jsonl --csv tables
-)";
-
-constexpr const char* kValidateFooter = R"(
-Tables are YAML in one of the formats of scenarios/measured/README.md; a folder stands for all tables in it, and without
-any the tables that come with the program are predicted. For each row: prediction, measured value and signed error
-(predicted - measured) / measured; for each table: mean absolute error, worst, bias and Kendall's rank correlation within
-each model. Rows that cannot be expressed are listed with the reason. A table's `software` names its stack
-(aliases/measured-tables.yaml); --stack NAME takes another for all rows.
-
-Examples:
-  headway validate --summary
-  headway validate my-cluster.yaml --stack nemo-2025 --json
-)";
 
 /// CLI11 splits nothing but the first '=': "a.b=c=d" sets a.b to "c=d".
 scenarios::Override override_from(const std::string& text) {
@@ -333,6 +224,48 @@ Command parse_arguments(int argc, const char* const* argv, const std::string& ve
     train_command->add_flag("--json", train.json, "One JSON object instead of the report");
     add_catalogue(*train_command, train);
 
+    DeployArguments deploy;
+    std::string deploy_level = "iterations";
+    CLI::App* deploy_command = app.add_subcommand("deploy", "Train a scenario's job on real processors");
+    deploy_command->footer(kDeployFooter);
+    deploy_command->add_option("scenario", deploy.scenario, "Scenario file")->type_name("FILE")->required();
+    add_sets(*deploy_command, sets);
+    deploy_command
+        ->add_option("--policy", deploy.policy, "Who decides: a rule (headway list policies) or a file NAME.policy")
+        ->type_name("NAME");
+    deploy_command
+        ->add_option("--shadow", deploy.shadow, "Also ask this policy at every decision, and report what it would do")
+        ->type_name("NAME");
+    add_guards(*deploy_command, deploy.no_guards);
+    deploy_command->add_option("--backend", deploy.processors, "What trains: host or cuda")
+        ->type_name("KIND")
+        ->check(CLI::IsMember({"host", "cuda"}))
+        ->capture_default_str();
+    deploy_command->add_option("--data", deploy.data, "Text or token shard to learn from, instead of job.data")
+        ->type_name("FILE");
+    deploy_command
+        ->add_option("--iterations", deploy.iterations, "Optimizer steps to have done at the end, instead of run:")
+        ->type_name("N")
+        ->check(CLI::Range(std::int64_t{1}, std::int64_t{100'000'000}));
+    deploy_command->add_option("--out", deploy.out, "Write the run record here")->type_name("RUN.jsonl");
+    deploy_command->add_option("--level", deploy_level, "What the record holds: decisions, iterations or operations")
+        ->type_name("LEVEL")
+        ->capture_default_str();
+    deploy_command
+        ->add_option("--init", deploy.weights, "Begin with the weights of this Hugging Face checkpoint (safetensors)")
+        ->type_name("DIR");
+    deploy_command
+        ->add_option("--checkpoints", deploy.checkpoints, "Folder of checkpoints, instead of deploy.checkpoints")
+        ->type_name("DIR");
+    deploy_command->add_flag("--resume", deploy.resume, "Go on from the newest checkpoint");
+    deploy_command
+        ->add_option("--rendezvous", deploy.rendezvous,
+                     "Where the processes of mpirun or srun meet: a host and free port of rank 0")
+        ->type_name("HOST:PORT");
+    deploy_command->add_flag("--force", deploy.force, "Overwrite a record that exists");
+    deploy_command->add_flag("--json", deploy.json, "One JSON object instead of the report");
+    add_catalogue(*deploy_command, deploy);
+
     CheckArguments check;
     CLI::App* check_command =
         app.add_subcommand("check", "Check a scenario and print it with every default written out");
@@ -407,8 +340,9 @@ Command parse_arguments(int argc, const char* const* argv, const std::string& ve
         app.parse(argc, argv);
         std::vector<scenarios::Override> overrides;
         for (const std::string& text : sets) overrides.push_back(override_from(text));
-        replay.overrides = check.overrides = plan.overrides = overrides;
+        replay.overrides = deploy.overrides = check.overrides = plan.overrides = overrides;
         replay.level = scenarios::record_level(level);
+        deploy.level = scenarios::record_level(deploy_level);
     } catch (const CLI::Success& wanted) {  // --help, --version
         return Finished{app.exit(wanted, std::cout, std::cerr) == 0 ? kSucceeded : kBadInput};
     } catch (const CLI::ExtrasError& error) {
@@ -432,6 +366,10 @@ Command parse_arguments(int argc, const char* const* argv, const std::string& ve
     }
     if (evaluate_command->parsed()) return evaluate;
     if (train_command->parsed()) return train;
+    if (deploy_command->parsed()) {
+        deploy.command_line.assign(argv + 1, argv + argc);
+        return deploy;
+    }
     if (check_command->parsed()) return check;
     if (plan_command->parsed()) return plan;
     if (list_command->parsed()) return list;

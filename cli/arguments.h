@@ -36,6 +36,26 @@ struct ReplayArguments : CatalogueArguments {
     bool json = false;
 };
 
+struct DeployArguments : CatalogueArguments {
+    std::filesystem::path scenario;
+    std::vector<scenarios::Override> overrides;  ///< --set, in order
+    std::optional<std::string> policy;
+    std::optional<std::string> shadow;   ///< as in ReplayArguments
+    std::vector<std::string> no_guards;  ///< as in ReplayArguments
+    std::string processors = "host";     ///< or "cuda"
+    std::optional<std::filesystem::path> data;
+    std::optional<std::int64_t> iterations;
+    std::optional<std::filesystem::path> out;
+    scenarios::RecordLevel level = scenarios::RecordLevel::kIterations;
+    std::optional<std::filesystem::path> weights;  ///< to begin with
+    std::optional<std::filesystem::path> checkpoints;
+    bool resume = false;
+    std::optional<std::string> rendezvous;  ///< HOST:PORT of rank 0
+    bool force = false;
+    bool json = false;
+    std::vector<std::string> command_line;  ///< what the person typed behind the program's name
+};
+
 struct CheckArguments : CatalogueArguments {
     std::filesystem::path scenario;
     std::vector<scenarios::Override> overrides;
@@ -66,9 +86,9 @@ struct EvaluateArguments : CatalogueArguments {
     std::vector<std::filesystem::path> on;  ///< scenarios, sets of scenarios, folders of both
     std::vector<std::string> no_guards;     ///< as in ReplayArguments
     int seeds = 1;
-    std::optional<int> limit;    ///< scenarios of each set
-    std::optional<int> workers;  ///< runs at a time; none: as many as there are processors
-    bool longest_path = false;   ///< iterations without contention on shared links
+    std::optional<int> limit;                  ///< scenarios of each set
+    std::optional<int> workers;                ///< runs at a time; none: as many as there are processors
+    bool longest_path = false;                 ///< iterations without contention on shared links
     std::optional<std::filesystem::path> out;  ///< record of the evaluation
     bool force = false;
     bool json = false;
@@ -113,8 +133,9 @@ struct Finished {
     int exit_code = 0;
 };
 
-using Command = std::variant<Finished, ReplayArguments, EvaluateArguments, TrainArguments, CheckArguments,
-                             PlanArguments, ListArguments, ValidateArguments, CompareArguments, ExportArguments>;
+using Command =
+    std::variant<Finished, ReplayArguments, EvaluateArguments, TrainArguments, DeployArguments, CheckArguments,
+                 PlanArguments, ListArguments, ValidateArguments, CompareArguments, ExportArguments>;
 
 Command parse_arguments(int argc, const char* const* argv, const std::string& version);
 

@@ -12,6 +12,7 @@ namespace headway::cli {
 int replay(const ReplayArguments& arguments, const std::string& version);
 int evaluate(const EvaluateArguments& arguments, const std::string& version);
 int train(const TrainArguments& arguments, const std::string& version);
+int deploy(const DeployArguments& arguments, const std::string& version);
 int check(const CheckArguments& arguments);
 int plan(const PlanArguments& arguments);
 int list(const ListArguments& arguments);

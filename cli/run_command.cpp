@@ -16,6 +16,7 @@ struct CommandRunner {
     int operator()(const ReplayArguments& arguments) const { return replay(arguments, version); }
     int operator()(const EvaluateArguments& arguments) const { return evaluate(arguments, version); }
     int operator()(const TrainArguments& arguments) const { return train(arguments, version); }
+    int operator()(const DeployArguments& arguments) const { return deploy(arguments, version); }
     int operator()(const CheckArguments& arguments) const { return check(arguments); }
     int operator()(const PlanArguments& arguments) const { return plan(arguments); }
     int operator()(const ListArguments& arguments) const { return list(arguments); }

@@ -1,7 +1,5 @@
 #include "backend/slowdown/operation_costs.h"
 
-#include <stdexcept>
-
 namespace headway::backend {
 
 namespace {
@@ -13,9 +11,8 @@ scenarios::Work without_communication(scenarios::Work work) {
 
 }  // namespace
 
-OperationCosts::OperationCosts(const scenarios::Job& job, const scenarios::Cluster& cluster,
+OperationCosts::OperationCosts(const scenarios::IterationCosts& costs, const scenarios::Cluster& cluster,
                                const scenarios::Plan& plan, int rank) {
-    const scenarios::IterationCosts costs = scenarios::iteration_costs(job, cluster, plan);
     const scenarios::Layout& layout = plan.layout;
     const int worker = rank / layout.ranks_per_worker();
     const int replica = worker % layout.data, stage = worker / layout.data;
@@ -23,6 +20,7 @@ OperationCosts::OperationCosts(const scenarios::Job& job, const scenarios::Clust
     const int type = scenarios::gpu_type_index(cluster, gpu);
     const scenarios::GpuScale scale =
         costs.gpu_scales.empty() ? scenarios::GpuScale{} : costs.gpu_scales[static_cast<std::size_t>(gpu)];
+    micro_batches_ = plan.micro_batches_of_replica[static_cast<std::size_t>(replica)];
     optimizer_ = costs.stages[static_cast<std::size_t>(stage)].optimizer;
     for (int chunk = 0; chunk < layout.virtual_pipeline; ++chunk) {
         const scenarios::VirtualStageCosts& of_chunk = costs.of(type, layout, replica, chunk * layout.pipeline + stage);
@@ -53,9 +51,9 @@ const scenarios::Work& OperationCosts::of(const scenarios::Instruction& instruct
     }
 }
 
-scenarios::Duration OperationCosts::compute(int micro_batches) const {
+scenarios::Duration OperationCosts::compute() const {
     scenarios::Duration sum = optimizer_.total();
-    for (const Chunk& chunk : chunks_) sum += (chunk.forward.total() + chunk.backward.total()) * micro_batches;
+    for (const Chunk& chunk : chunks_) sum += (chunk.forward.total() + chunk.backward.total()) * micro_batches_;
     return sum;
 }
 

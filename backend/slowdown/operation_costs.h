@@ -11,13 +11,14 @@ namespace headway::backend {
 /// without communication, which takes its own time on real links.
 class OperationCosts {
   public:
-    /// Throws std::invalid_argument for a plan that does not fit job or cluster. `rank`: of the plan.
-    OperationCosts(const scenarios::Job& job, const scenarios::Cluster& cluster, const scenarios::Plan& plan, int rank);
+    /// `costs`: iteration_costs of the plan; nothing is kept. `rank`: of the plan.
+    OperationCosts(const scenarios::IterationCosts& costs, const scenarios::Cluster& cluster,
+                   const scenarios::Plan& plan, int rank);
 
     /// Zero for messages and collectives.
     const scenarios::Work& of(const scenarios::Instruction& instruction) const;
-    /// Of the whole program of an iteration with `micro_batches` of them.
-    scenarios::Duration compute(int micro_batches) const;
+    /// Kernels of a whole iteration.
+    scenarios::Duration compute() const;
 
   private:
     struct Chunk {
@@ -26,6 +27,7 @@ class OperationCosts {
     std::vector<Chunk> chunks_;
     scenarios::Work optimizer_;
     scenarios::Work nothing_;
+    int micro_batches_ = 1;
 };
 
 }  // namespace headway::backend

@@ -29,7 +29,7 @@ std::vector<double> pace_draws(scenarios::RandomStream stream, double variation,
 SlowedPace::SlowedPace(const scenarios::Job& job, const scenarios::Cluster& cluster, const scenarios::Plan& plan,
                        int rank, std::optional<double> factor, const PhysicalDisturbances& disturbances,
                        const EpisodeClock& clock)
-    : costs_(job, cluster, plan, rank),
+    : costs_(scenarios::iteration_costs(job, cluster, plan), cluster, plan, rank),
       factor_(factor),
       disturbances_(disturbances),
       clock_(clock),

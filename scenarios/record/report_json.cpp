@@ -93,6 +93,7 @@ void write_run(JsonText& json, const RunSummary& summary) {
         .field("handed_over", summary.handed_over)
         .field("rolled_back", summary.rolled_back);
     if (summary.first_loss && summary.last_loss) {
+        json.field("world_size", summary.gpus);
         json.key("loss")
             .begin_object()
             .field("first", *summary.first_loss)

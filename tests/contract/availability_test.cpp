@@ -26,6 +26,7 @@ scenarios::Scenario scenario_with_idle_loss() {
 }
 
 TEST_P(AvailabilityContract, RestartsAtOnceWithoutTheLostParts) {
+    SKIP_WHERE_MISSING(true, false);
     const scenarios::Scenario scenario = contract_scenario_with_loss();
     const auto cluster = make(scenario);
     const scenarios::Plan half = plan_on_one_node(scenario);
@@ -52,6 +53,7 @@ TEST_P(AvailabilityContract, RestartsAtOnceWithoutTheLostParts) {
 }
 
 TEST_P(AvailabilityContract, RepeatsAfterARestartAsMuchAsAfterAWait) {
+    SKIP_WHERE_MISSING(true, false);
     const scenarios::Scenario scenario = contract_scenario_with_loss();
     const auto cluster = make(scenario);
     run_to_loss(*cluster);
@@ -62,6 +64,7 @@ TEST_P(AvailabilityContract, RepeatsAfterARestartAsMuchAsAfterAWait) {
 }
 
 TEST_P(AvailabilityContract, RefusesPlansWithLostPartsUntilTheyAreBack) {
+    SKIP_WHERE_MISSING(true, false);
     const scenarios::Scenario scenario = contract_scenario_with_loss();
     const auto cluster = make(scenario);
     const scenarios::Plan whole = cluster->facts().initial_plan;
@@ -88,6 +91,7 @@ TEST_P(AvailabilityContract, RefusesPlansWithLostPartsUntilTheyAreBack) {
 }
 
 TEST_P(AvailabilityContract, LosingIdlePartsEndsNoRunButIsTold) {
+    SKIP_WHERE_MISSING(true, false);
     const scenarios::Scenario scenario = scenario_with_idle_loss();
     const auto cluster = make(scenario);
     const scenarios::Plan plan = cluster->facts().initial_plan;
@@ -105,6 +109,7 @@ TEST_P(AvailabilityContract, LosingIdlePartsEndsNoRunButIsTold) {
 }
 
 TEST_P(AvailabilityContract, HasEverythingAgainInANewEpisode) {
+    SKIP_WHERE_MISSING(true, false);
     const auto cluster = make(contract_scenario_with_loss());
     run_to_loss(*cluster);
     cluster->start_episode(1);

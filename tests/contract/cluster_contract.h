@@ -18,7 +18,16 @@ class TrainingClusterContract : public ::testing::TestWithParam<Implementation> 
         cluster->start_episode(scenario.seed);
         return cluster;
     }
+    /// For cases that need more of an implementation than this one can give.
+    static std::string missing(bool recovery, bool repeatable) {
+        if (recovery && !GetParam().no_recovery.empty()) return GetParam().no_recovery;
+        if (repeatable && GetParam().real) return "times and sensors of real processors are what they are";
+        return "";
+    }
 };
+
+#define SKIP_WHERE_MISSING(recovery, repeatable) \
+    if (const std::string why = missing(recovery, repeatable); !why.empty()) GTEST_SKIP() << why
 
 /// Runs until a loss is reported; fails the test when none comes.
 inline policies::Measurements run_to_loss(policies::TrainingCluster& cluster) {

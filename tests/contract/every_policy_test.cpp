@@ -189,7 +189,8 @@ std::vector<PolicyOnCluster> all_policies() {
     std::vector<PolicyOnCluster> all;
     for (const policies::PolicyEntry& policy : policies::registered_policies()) {
         for (const Implementation& cluster : implementations()) {
-            if (cluster.name != "simulated") all.push_back({policy, cluster});  // has room for no worlds beside it
+            if (cluster.name != "simulated" && !cluster.real)
+                all.push_back({policy, cluster});  // has room for no worlds beside it
         }
     }
     return all;

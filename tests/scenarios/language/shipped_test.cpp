@@ -33,7 +33,7 @@ TEST(ShippedScenarios, AreThere) {
     std::set<std::string> names;
     for (const fs::path& file : shipped_scenarios()) names.insert(file.stem().string());
     for (const char* name : {"quickstart", "straggler", "thermal-rack", "gpt3-175b-1024", "mixed-a100-h800", "lab-4",
-                             "recorded-job-ar", "bad-day"}) {
+                             "two-racks", "h100-node", "starved-card", "recorded-job-ar", "bad-day"}) {
         EXPECT_TRUE(names.count(name)) << name;
     }
 }
