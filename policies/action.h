@@ -18,6 +18,7 @@ struct Prediction {
         restart;              ///< the same change by save and restart; equal to `pause` where nothing faster is legal
     scenarios::Bytes moved;   ///< state that changes owner
     scenarios::Bytes memory;  ///< of the fullest rank, over the switch too
+    scenarios::Duration way_back = {};  ///< of a restart: pause of the way back to the plan before the loss
     bool operator==(const Prediction&) const = default;
 };
 

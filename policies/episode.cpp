@@ -38,6 +38,7 @@ scenarios::DecisionEvent decision_event(const Decision& decision) {
     event.time_ns = seen.now.ns();
     event.iteration = decision.iteration;
     event.iteration_ns = seen.iteration.ns();
+    for (const Duration each : seen.iterations) event.iterations_ns.push_back(each.ns());
     if (seen.loss) {
         event.lost_gpus = seen.loss->gpus;
         event.noticed_ns = seen.loss->noticed_at.ns();
@@ -49,7 +50,7 @@ scenarios::DecisionEvent decision_event(const Decision& decision) {
         const Prediction& predicted = candidate.predicted;
         event.candidates.push_back({name_of(candidate.kind), candidate.why, predicted.iteration.ns(),
                                     predicted.pause.ns(), predicted.restart.ns(), predicted.moved.count(),
-                                    predicted.memory.count()});
+                                    predicted.memory.count(), predicted.way_back.ns()});
     }
     event.chosen = static_cast<int>(decision.chosen.candidate);
     event.by = decision.chosen.by;
@@ -60,7 +61,7 @@ scenarios::DecisionEvent decision_event(const Decision& decision) {
 
 Measurements measurements_of(const scenarios::DecisionEvent& event) {
     Measurements measured;
-    if (event.iteration_ns > 0) measured.iterations = {Duration::nanoseconds(event.iteration_ns)};
+    for (const std::int64_t each : event.iterations_ns) measured.iterations.push_back(Duration::nanoseconds(each));
     const scenarios::MeasuredColumns& columns = event.measured;
     for (std::size_t rank = 0; rank < columns.gpu.size(); ++rank) {
         RankMeasurement& raw = measured.ranks.emplace_back();

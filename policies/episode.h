@@ -31,7 +31,8 @@ struct EpisodeSummary {
 /// The decision as the run record keeps it.
 scenarios::DecisionEvent decision_event(const Decision& decision);
 
-/// What was measured before that decision, from its record: `ObservationBuilder::build` then gives the observation again.
+/// What was measured before that decision, from its record: `ObservationBuilder::build` then gives the observation
+/// again.
 Measurements measurements_of(const scenarios::DecisionEvent& event);
 
 /// Who wants to know what happens in an episode.

@@ -64,6 +64,7 @@ Observation ObservationBuilder::build(const ClusterFacts& facts, const scenarios
     observation.loss = measured.loss;
     observation.unavailable_gpus = measured.unavailable_gpus;
     observation.plan = plan;
+    observation.iterations = measured.iterations;
     if (!measured.iterations.empty()) {
         Duration sum;
         for (const Duration duration : measured.iterations) sum += duration;

@@ -16,7 +16,8 @@ struct RankObservation {
 /// All that a policy sees. No cause, no seed, nothing that tells whether the cluster is simulated.
 struct Observation {
     Duration now;
-    Duration iteration;  ///< mean of the interval; 0 when none completed
+    Duration iteration;                ///< mean of the interval; 0 when none completed
+    std::vector<Duration> iterations;  ///< of the interval, in order
     std::vector<RankObservation> ranks;
     std::vector<GroupMeasurement> groups;
     std::optional<Loss> loss;

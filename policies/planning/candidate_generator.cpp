@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "policies/planning/conditions.h"
+#include "policies/planning/corrections.h"
 #include "policies/planning/placement_plans.h"
 #include "policies/planning/plan_predictor.h"
 #include "policies/planning/proposal.h"
@@ -24,8 +25,6 @@ namespace {
 
 constexpr double kWorthOffering = 0.002;  ///< of the iteration: what a change has to promise
 constexpr std::size_t kOfAKind = 4;
-constexpr double kCorrectionMoves = 0.1;  ///< share of the way that the usual correction goes at a decision
-constexpr double kUnexplained = 0.985;
 constexpr double kHardlySlower = 1.03;  ///< than the initial plan on a healthy cluster
 
 }  // namespace
@@ -51,7 +50,7 @@ class CandidateGenerator::Impl {
         last_plan_.reset();
         plan_before_.reset();
         last_.clear();
-        correction_ = usual_correction_ = model_error_;
+        corrections_.start_episode(model_error_);
     }
 
     std::vector<Candidate> propose(const Observation& observation, std::span<const Plan> further) {
@@ -63,33 +62,33 @@ class CandidateGenerator::Impl {
         conditions_.update(observation, predictor_.costs(plan), [&](const scenarios::Conditions& conditions) {
             return predictor_.iteration(plan, conditions);
         });
-        if (observation.iteration > Duration()) correct(observation);
+        if (observation.iteration > Duration())
+            corrections_.observe(plan, conditions_.iteration() / predictor_.iteration(plan, conditions_.conditions()),
+                                 conditions_.current());
         if (observation.loss) {
             last_.clear();
             return recover(observation, further);
         }
         if (unchanged(observation, further)) {
-            for (Candidate& candidate : last_)
-                candidate.predicted.iteration = candidate.predicted.iteration.scaled(correction_ / last_correction_);
-            last_.front().predicted.iteration = observation.iteration;
-            last_correction_ = correction_;
+            for (std::size_t i = 0; i < last_.size(); ++i)
+                last_[i].predicted.iteration =
+                    last_[i].predicted.iteration.scaled(corrections_.of(last_[i].plan) / last_corrections_[i]);
+            last_.front().predicted.iteration = conditions_.iteration();
+            remember_corrections();
             return last_;
         }
         last_ = rebalance(observation, further);
         last_version_ = conditions_.version();
-        last_correction_ = correction_;
+        remember_corrections();
         last_unavailable_ = observation.unavailable_gpus;
         last_further_.assign(further.begin(), further.end());
         return last_;
     }
 
   private:
-    /// What predictions are multiplied by. An iteration much faster than predicted says that some GPU or link is not as
-    /// slow as it seems (noise, measurements that come late), not that all plans are faster.
-    void correct(const Observation& observation) {
-        const double now = observation.iteration / predictor_.iteration(observation.plan, conditions_.conditions());
-        usual_correction_ += kCorrectionMoves * (now - usual_correction_);
-        correction_ = std::max(now, kUnexplained * usual_correction_);
+    void remember_corrections() {
+        last_corrections_.clear();
+        for (const Candidate& candidate : last_) last_corrections_.push_back(corrections_.of(candidate.plan));
     }
 
     bool unchanged(const Observation& observation, std::span<const Plan> further) const {
@@ -98,10 +97,11 @@ class CandidateGenerator::Impl {
                std::equal(further.begin(), further.end(), last_further_.begin(), last_further_.end());
     }
 
-    /// Searching layouts takes longest: only where all that was found so far leaves something to gain.
+    /// Searching layouts takes longest: only for the initial plan, which may not be the best one there is, and where
+    /// all that was found so far leaves something to gain.
     bool worth_a_new_layout(const Proposal& proposal, const Plan& plan) {
-        if (mixed_ && plan == facts_.initial_plan) return true;
-        const Duration healthy = predictor_.iteration(facts_.initial_plan).scaled(correction_);
+        if (plan == facts_.initial_plan) return true;
+        const Duration healthy = predictor_.iteration(facts_.initial_plan).scaled(corrections_.common());
         return proposal.fastest() > healthy.scaled(kHardlySlower);
     }
 
@@ -117,10 +117,10 @@ class CandidateGenerator::Impl {
         std::vector<int> gone = observation.unavailable_gpus;
         gone.insert(gone.end(), observation.loss->gpus.begin(), observation.loss->gpus.end());
         std::sort(gone.begin(), gone.end());
-        Proposal proposal(facts_, predictor_, conditions_.conditions(), gone, correction_);
+        Proposal proposal(facts_, predictor_, conditions_.conditions(), gone, corrections_);
         Candidate wait{Kind::kWaitForReplacement, plan, {}, ""};
         const Duration until = spares_.until_replaced(*observation.loss, observation.now);
-        wait.predicted.iteration = proposal.iteration(plan).scaled(correction_);
+        wait.predicted.iteration = proposal.iteration(plan);
         wait.predicted.pause = until + scenarios::checkpoint_costs(facts_.job, facts_.cluster, plan).restart;
         wait.predicted.restart = wait.predicted.pause;
         wait.predicted.memory = predictor_.memory(plan);
@@ -139,9 +139,9 @@ class CandidateGenerator::Impl {
 
     std::vector<Candidate> rebalance(const Observation& observation, std::span<const Plan> further) {
         const Plan& plan = observation.plan;
-        Proposal proposal(facts_, predictor_, conditions_.conditions(), observation.unavailable_gpus, correction_);
-        proposal.start(keep(plan, observation.iteration > Duration() ? observation.iteration
-                                                                     : proposal.iteration(plan).scaled(correction_)));
+        Proposal proposal(facts_, predictor_, conditions_.conditions(), observation.unavailable_gpus, corrections_);
+        proposal.start(
+            keep(plan, observation.iteration > Duration() ? conditions_.iteration() : proposal.iteration(plan)));
 
         const auto layout = predictor_.of_layout(plan);
         layout->set(conditions_.conditions());
@@ -171,16 +171,15 @@ class CandidateGenerator::Impl {
     const ClusterFacts facts_;
     PlanPredictor predictor_;
     ConditionsEstimator conditions_;
+    Corrections corrections_;
     SpareParts spares_;
     bool mixed_ = false;  ///< the cluster has several types of GPUs
     LayoutOffers layouts_;
     double model_error_ = 1.0;
-    double usual_correction_ = 1.0;
-    double correction_ = 1.0;  ///< measured iteration of the current plan over its prediction
 
     std::optional<Plan> last_plan_, plan_before_;
-    std::vector<Candidate> last_;  ///< what was proposed last under the current plan
-    double last_correction_ = 1.0;
+    std::vector<Candidate> last_;           ///< what was proposed last under the current plan
+    std::vector<double> last_corrections_;  ///< of these
     int last_version_ = 0;
     std::vector<int> last_unavailable_;
     std::vector<Plan> last_further_;

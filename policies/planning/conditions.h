@@ -1,10 +1,13 @@
 #pragma once
 
+#include <cstddef>
+#include <deque>
 #include <functional>
 #include <vector>
 
 #include "policies/observation.h"
 #include "policies/planning/gpu_paces.h"
+#include "policies/planning/iteration_trend.h"
 #include "policies/planning/link_states.h"
 #include "scenarios/costs/iteration_costs.h"
 #include "scenarios/language/cluster.h"
@@ -29,6 +32,12 @@ class ConditionsEstimator {
 
     /// Every vector is empty where all it tells of is healthy.
     const scenarios::Conditions& conditions() const { return conditions_; }
+    /// Of the job's present plan at the end of the last interval in which one completed, where its mean would tell of
+    /// half a change (iteration_trend.h).
+    Duration iteration() const { return history_.empty() ? Duration() : history_.front().now; }
+    /// The conditions tell of the state that iteration() was measured in: nothing came late, or nothing changed
+    /// meanwhile.
+    bool current() const { return current_; }
     /// Grows when conditions() changes, which noise alone does not do.
     int version() const { return version_; }
     /// Deviation of one interval's measurement of a rank, relative.
@@ -37,7 +46,15 @@ class ConditionsEstimator {
   private:
     scenarios::Conditions gather(int pipeline) const;
     bool told_again(const Observation& observation);
+    void follow(const Observation& observation);
+    /// The interval that the readings are of.
+    const IterationTrend& interval_of(const Observation& observation);
 
+    TrendFinder trend_;
+    std::deque<IterationTrend> history_;  ///< of the intervals under the present plan, the latest first
+    scenarios::Plan followed_;            ///< that plan
+    std::size_t late_ = 0;                ///< intervals by which readings come late, as far as is known
+    bool current_ = true;
     LinkStates links_;
     GpuPaces paces_;
     scenarios::Conditions conditions_;

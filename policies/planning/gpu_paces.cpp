@@ -19,9 +19,11 @@ constexpr double kMadToDeviation = 1.4826;
 constexpr double kSteadyShare = 0.4;           ///< of the ranks: a slow node is up to half of a small job
 constexpr double kSteadyToDeviation = 1.9069;  ///< deviation over that quantile of absolute values, normal law
 constexpr double kMuchSlower = 0.1;
-constexpr double kModelError = 0.1;   ///< beyond this the median rank is slow, not the model wrong
-constexpr double kMedianMoves = 0.1;  ///< share of the way that the usual median goes at a decision
-constexpr double kForgotten = 0.15;   ///< of the noise, each interval
+constexpr double kModelError = 0.1;        ///< beyond this the median rank is slow, not the model wrong
+constexpr double kMedianMoves = 0.1;       ///< share of the way that the usual median goes at a decision
+constexpr double kForgotten = 0.15;        ///< of the noise, each interval
+constexpr double kSureOfChange = 4.0;      ///< deviations
+constexpr double kFasterThanUsual = 0.05;  ///< than the middle one: more is not believed of a part of an interval
 
 double quantile_of(std::vector<double>& values, double share) {
     const auto place = values.begin() + static_cast<std::ptrdiff_t>(static_cast<double>(values.size()) * share);
@@ -94,10 +96,12 @@ void GpuPaces::start_episode(double model_error) {
     by_node_.resize(nodes);
     slow_of_all_ = SteadyValue();
     clock_.assign(gpus, 1.0);
+    seen_.start(gpus);
     was_unavailable_.assign(gpus, 0);
     std::fill(best_clock_.begin(), best_clock_.end(), 0.0);
     last_slow_.assign(gpus, std::nan(""));
     plan_ = scenarios::Plan();
+    before_.clear();
     has_baseline_ = false;
     baseline_ = std::log(model_error);
     noise_ = sure_noise_ = 0.0;
@@ -110,12 +114,27 @@ void GpuPaces::forget_replaced(const Observation& observation) {
     for (const int gpu : observation.unavailable_gpus) now[static_cast<std::size_t>(gpu)] = 1;
     for (std::size_t gpu = 0; gpu < now.size(); ++gpu) {
         if (!was_unavailable_[gpu] || now[gpu]) continue;
-        slow_[gpu] = SteadyValue();
-        known_slow_[gpu] = 0.0;
-        paces_[gpu] = GpuPace();
-        clock_[gpu] = 1.0;
+        forget(gpu);
+        seen_.replaced(gpu);
     }
     was_unavailable_ = std::move(now);
+}
+
+void GpuPaces::forget(std::size_t gpu) {
+    slow_[gpu] = SteadyValue();
+    known_slow_[gpu] = 0.0;
+    paces_[gpu] = GpuPace();
+    clock_[gpu] = 1.0;
+}
+
+bool GpuPaces::forget_what_is_long_ago(Duration now) {
+    bool any = false;
+    for (std::size_t gpu = 0; gpu < paces_.size(); ++gpu) {
+        if (known_slow_[gpu] == 0.0 || !seen_.may_be_well(gpu, now)) continue;
+        forget(gpu);
+        any = true;
+    }
+    return any;
 }
 
 void GpuPaces::read_ranks(const Observation& observation, const scenarios::IterationCosts& costs) {
@@ -143,6 +162,19 @@ void GpuPaces::read_ranks(const Observation& observation, const scenarios::Itera
                 if (rank.measured) rank.slow = std::log(measured.compute / work.total());
             }
         }
+}
+
+/// A mean over two states: what a rank takes longer, or shorter, than before is due to the share of the second.
+void GpuPaces::take_the_end(double share) {
+    const double sure = std::max(kDifference, kSureOfChange * sure_noise_);
+    for (std::size_t r = 0; r < ranks_.size(); ++r) {
+        Rank& rank = ranks_[r];
+        if (!rank.measured || std::isnan(before_[r]) || std::abs(rank.slow - before_[r]) < sure) continue;
+        const double before = std::exp(before_[r]);
+        const double end = before + (std::exp(rank.slow) - before) / share;
+        rank.slow = std::log(std::max(end, std::min(before, std::exp(baseline_ - kFasterThanUsual))));
+        rank.rough = true;
+    }
 }
 
 void GpuPaces::judge_noise() {
@@ -201,11 +233,12 @@ void GpuPaces::judge_gpus() {
         return sure_noise_ * 1.25 / std::sqrt(static_cast<double>(apart));
     };
     const double of_all = median_of(scratch_);
-    slow_of_all_.update(of_all, noise_of(scratch_.size()), kDifference);
+    const bool rough = std::any_of(ranks_.begin(), ranks_.end(), [](const Rank& rank) { return rank.rough; });
+    slow_of_all_.update(of_all, noise_of(scratch_.size()), kDifference, rough);
     for (std::size_t node = 0; node < by_node_.size(); ++node)
         if (by_node_[node].size() > 1)
             slow_of_node_[node].update(median_of(by_node_[node]) - slow_of_all_.published(),
-                                       noise_of(by_node_[node].size()), kDifference);
+                                       noise_of(by_node_[node].size()), kDifference, rough);
 }
 
 double GpuPaces::common(int node) const {
@@ -233,13 +266,18 @@ GpuPace GpuPaces::pace_of(const Rank& rank, double slow, double clock, double fa
 }
 
 bool GpuPaces::update(const Observation& observation, const scenarios::IterationCosts& costs,
-                      const std::vector<double>& fabric) {
+                      const std::vector<double>& fabric, double share) {
     forget_replaced(observation);
     if (observation.ranks.empty() || observation.iteration <= Duration()) return false;
     read_ranks(observation, costs);
     if (std::none_of(ranks_.begin(), ranks_.end(), [](const Rank& rank) { return rank.measured; })) return false;
     const bool same_plan = plan_ == observation.plan;
-    if (!same_plan) plan_ = observation.plan;
+    if (!same_plan) {
+        plan_ = observation.plan;
+        before_.assign(ranks_.size(), std::nan(""));
+    }
+    if (share < 1.0) take_the_end(share);
+    for (std::size_t r = 0; r < ranks_.size(); ++r) before_[r] = ranks_[r].measured ? ranks_[r].slow : std::nan("");
     judge_noise();
 
     judge_gpus();
@@ -248,7 +286,7 @@ bool GpuPaces::update(const Observation& observation, const scenarios::Iteration
         const Rank& rank = ranks_[r];
         if (!rank.measured) continue;
         const auto gpu = static_cast<std::size_t>(rank.gpu);
-        slow_[gpu].update(rank.own - common(node_of(rank.gpu)), sure_noise_, kDifference);
+        slow_[gpu].update(rank.own - common(node_of(rank.gpu)), sure_noise_, kDifference, rank.rough);
         const double slow = total(rank.gpu);
         bool moved = slow != known_slow_[gpu];
         known_slow_[gpu] = slow;
@@ -265,7 +303,12 @@ bool GpuPaces::update(const Observation& observation, const scenarios::Iteration
         paces_[gpu] = pace_of(rank, slow, clock_[gpu], inside);
         changed = changed || moved;
     }
-    return changed;
+    for (const Rank& rank : ranks_)
+        if (rank.measured) {
+            const auto gpu = static_cast<std::size_t>(rank.gpu);
+            seen_.measured(gpu, known_slow_[gpu] != 0.0, observation.now);
+        }
+    return forget_what_is_long_ago(observation.now) || changed;
 }
 
 }  // namespace headway::policies

@@ -3,6 +3,7 @@
 #include <vector>
 
 #include "policies/observation.h"
+#include "policies/planning/last_seen.h"
 #include "policies/planning/steady_value.h"
 #include "scenarios/costs/iteration_costs.h"
 #include "scenarios/language/cluster.h"
@@ -23,12 +24,14 @@ class GpuPaces {
 
     /// `model_error`: time of the healthy job over what costs say of it.
     void start_episode(double model_error = 1.0);
-    /// `fabric` [nodes]: bandwidth inside each node over nominal; empty: all 1. Returns whether a pace changed by more
-    /// than noise.
+    /// `fabric` [nodes]: bandwidth inside each node over nominal; empty: all 1. `share` of the interval that was
+    /// measured is in the state that counts: ranks that differ from the interval before do so in that part alone.
+    /// Returns whether a pace changed by more than noise.
     bool update(const Observation& observation, const scenarios::IterationCosts& costs,
-                const std::vector<double>& fabric);
+                const std::vector<double>& fabric, double share = 1.0);
 
-    /// [GPUs] 1 for those never seen; fabrics are left at 1. Those that the job does not use stay as they were last.
+    /// [GPUs] 1 for those never seen; fabrics are left at 1. Those that the job does not use stay as they were last,
+    /// for as long as that is likely (last_seen.h).
     const std::vector<scenarios::GpuPace>& paces() const { return paces_; }
     int node_of(int gpu) const { return node_of_gpu_[static_cast<std::size_t>(gpu)]; }
     /// Deviation of one measurement, relative.
@@ -41,14 +44,18 @@ class GpuPaces {
         double slow = 0.0;     ///< log of measured over expected; 0 where nothing was measured
         double own = 0.0;      ///< log of what its GPU takes by itself over what it takes when healthy
         bool measured = false;
+        bool rough = false;  ///< told from a part of the interval
     };
     void read_ranks(const Observation& observation, const scenarios::IterationCosts& costs);
+    void take_the_end(double share);
     void judge_noise();
     /// What GPUs take by themselves; and what those of a node, and all, have in common.
     void judge_gpus();
     double common(int node) const;
     double total(int gpu) const;
     void forget_replaced(const Observation& observation);
+    void forget(std::size_t gpu);
+    bool forget_what_is_long_ago(Duration now);
     scenarios::GpuPace pace_of(const Rank& rank, double slow, double clock, double fabric) const;
 
     std::vector<int> type_of_gpu_, node_of_gpu_;
@@ -61,8 +68,10 @@ class GpuPaces {
     std::vector<double> last_slow_;             ///< [GPUs] against the median, of the update before; NaN: not measured
     std::vector<double> clock_;                 ///< [GPUs] as last used
     std::vector<double> best_clock_;            ///< [types]
+    LastSeen seen_;                             ///< [GPUs]
     std::vector<char> was_unavailable_;         ///< [GPUs]
     std::vector<Rank> ranks_;
+    std::vector<double> before_;  ///< [ranks] `slow` of the update before under this plan; NaN: not measured
     std::vector<double> scratch_;
     scenarios::Plan plan_;
     bool has_baseline_ = false;

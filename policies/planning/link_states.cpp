@@ -32,6 +32,7 @@ void LinkStates::start_episode() {
     uplink_.assign(static_cast<std::size_t>(cluster_->racks()), 1.0);
     node_delay_.assign(node_.size(), Duration());
     hop_delay_.clear();
+    seen_.start(2 * node_.size() + uplink_.size());
     hops_ = 0;
     ambiguous_ = delays_first_ = false;
 }
@@ -135,7 +136,45 @@ bool LinkStates::update(const Observation& observation, const scenarios::Iterati
         group.factor = std::exp(group.log_factor.published());
     }
     if (changed) explain();
-    return changed;
+    remember_seen(observation.now);
+    return forget_what_is_long_ago(observation.now) || changed;
+}
+
+std::size_t LinkStates::number(const Part& part) const {
+    const auto at = static_cast<std::size_t>(part.index);
+    return part.link == Link::kFabric ? at : part.link == Link::kNode ? node_.size() + at : 2 * node_.size() + at;
+}
+
+bool LinkStates::slow(std::size_t link) const {
+    const std::size_t nodes = node_.size();
+    if (link < nodes) return link < fabric_.size() && fabric_[link] < 1.0;
+    if (link >= 2 * nodes) return uplink_[link - 2 * nodes] < 1.0;
+    return node_[link - nodes] < 1.0 || node_delay_[link - nodes] > Duration();
+}
+
+void LinkStates::remember_seen(Duration now) {
+    for (const Group& group : groups_) {
+        if (!group.log_factor.known()) continue;
+        for (const Part& part : group.parts) seen_.measured(number(part), slow(number(part)), now);
+    }
+}
+
+bool LinkStates::forget_what_is_long_ago(Duration now) {
+    const std::size_t nodes = node_.size();
+    bool any = false;
+    for (std::size_t link = 0; link < 2 * nodes + uplink_.size(); ++link) {
+        if (!seen_.may_be_well(link, now) || !slow(link)) continue;
+        if (link < nodes) {
+            fabric_[link] = 1.0;
+        } else if (link >= 2 * nodes) {
+            uplink_[link - 2 * nodes] = 1.0;
+        } else {
+            node_[link - nodes] = 1.0;
+            node_delay_[link - nodes] = Duration();
+        }
+        any = true;
+    }
+    return any;
 }
 
 void LinkStates::explain() {
@@ -153,10 +192,6 @@ void LinkStates::take_for_delays(bool delays) {
 void LinkStates::explain_by_bandwidth() {
     constexpr double kAlike = 1.05;
     const std::size_t nodes = node_.size(), links = 2 * nodes + uplink_.size();
-    const auto number = [&](const Part& part) {
-        const auto at = static_cast<std::size_t>(part.index);
-        return part.link == Link::kFabric ? at : part.link == Link::kNode ? nodes + at : 2 * nodes + at;
-    };
     std::vector<double> least(links, 0.0), value(links, 0.0);
     std::vector<const Group*> slow;
     ambiguous_ = false;
@@ -222,7 +257,10 @@ int LinkStates::sender(const Group& hop) const {
 void LinkStates::explain_by_delay() {
     const int pipeline = plan_.layout.pipeline;
     const auto delays_on_nodes = [](const Group& group) { return group.parts.front().link == Link::kNode; };
-    std::fill(node_delay_.begin(), node_delay_.end(), Duration());
+    for (const Group& group : groups_)
+        for (const Part& part : group.parts)
+            if (part.link == Link::kNode && group.log_factor.known())
+                node_delay_[static_cast<std::size_t>(part.index)] = Duration();
     std::fill(hop_delay_.begin(), hop_delay_.end(), Duration());
     // A hop that all replicas wait for, from more than one node: otherwise it is the node that they share.
     struct Hop {

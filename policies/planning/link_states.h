@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "policies/observation.h"
+#include "policies/planning/last_seen.h"
 #include "policies/planning/steady_value.h"
 #include "scenarios/costs/iteration_costs.h"
 #include "scenarios/language/cluster.h"
@@ -16,7 +17,7 @@ namespace headway::policies {
 /// A group runs at the pace of its slowest link, so a link is at least as fast as the fastest group that it takes part
 /// in; as few links as explain the slow groups are taken to be just that fast. Groups that are slower than their links
 /// explain wait for something that bandwidth does not tell: a delay before every message of a hop (all replicas alike)
-/// or of a node.
+/// or of a node. Links that no group takes part in stay as they were, for as long as that is likely (last_seen.h).
 class LinkStates {
   public:
     explicit LinkStates(const scenarios::Cluster& cluster);
@@ -58,6 +59,10 @@ class LinkStates {
     /// Seconds a message that bandwidth does not explain.
     double unexplained(const Group& group) const;
     int sender(const Group& group) const;
+    std::size_t number(const Part& part) const;
+    bool slow(std::size_t link) const;
+    void remember_seen(Duration now);
+    bool forget_what_is_long_ago(Duration now);
     void explain();
     void explain_by_bandwidth();
     void explain_by_delay();
@@ -70,6 +75,7 @@ class LinkStates {
     double best_tensor_ = 0.0;                      ///< of all tensor groups under this plan so far
     std::vector<double> fabric_, node_, uplink_;    ///< bandwidth over nominal
     std::vector<scenarios::Duration> node_delay_, hop_delay_;
+    LastSeen seen_;  ///< fabrics, nodes, uplinks
     int hops_ = 0;
     bool ambiguous_ = false, delays_first_ = false;
 };

@@ -44,14 +44,14 @@ double Proposal::gain_over_fastest(double further) const {
 }
 
 Duration Proposal::iteration(const Plan& plan) {
-    return predictor_.iteration(plan, conditions_);
+    return predictor_.iteration(plan, conditions_).scaled(corrections_.of(plan));
 }
 
 bool Proposal::offer(Candidate::Kind kind, const Plan& plan, std::string why, double gain) {
     const Candidate& first = candidates_.front();
     if (known(plan) || !may_change(facts_.adapt, first.plan, plan) || !legal(plan)) return false;
     Candidate candidate{kind, plan, {}, std::move(why)};
-    candidate.predicted.iteration = iteration(plan).scaled(correction_);
+    candidate.predicted.iteration = iteration(plan);
     if (gain > 0.0 && candidate.predicted.iteration > first.predicted.iteration.scaled(1.0 - gain)) return false;
     candidates_.push_back(std::move(candidate));
     return true;
@@ -60,7 +60,7 @@ bool Proposal::offer(Candidate::Kind kind, const Plan& plan, std::string why, do
 bool Proposal::offer_restart(const Plan& plan, std::string why) {
     if (known(plan) || !may_change(facts_.adapt, candidates_.front().plan, plan) || !legal(plan)) return false;
     Candidate candidate{Candidate::Kind::kRestart, plan, {}, std::move(why)};
-    candidate.predicted.iteration = iteration(plan).scaled(correction_);
+    candidate.predicted.iteration = iteration(plan);
     candidate.predicted.pause = scenarios::checkpoint_costs(facts_.job, facts_.cluster, plan).restart;
     candidate.predicted.restart = candidate.predicted.pause;
     candidate.predicted.memory = predictor_.memory(plan);
@@ -82,7 +82,14 @@ std::vector<Candidate> Proposal::finish(std::size_t most) {
     std::unique_ptr<scenarios::SwitchEstimate> estimate;
     for (std::size_t i = 1; i < kept.size(); ++i) {
         Candidate& candidate = kept[i];
-        if (candidate.kind == Candidate::Kind::kRestart) continue;
+        if (candidate.kind == Candidate::Kind::kRestart) {
+            const scenarios::SwitchCosts back =
+                scenarios::SwitchEstimate(facts_.job, facts_.cluster, candidate.plan).to(kept.front().plan);
+            const bool live = facts_.adapt.live && back.fits_live;
+            candidate.predicted.way_back =
+                live ? back.live_pause_behind(candidate.predicted.iteration) : back.restart_pause;
+            continue;
+        }
         if (!estimate)
             estimate = std::make_unique<scenarios::SwitchEstimate>(facts_.job, facts_.cluster, kept.front().plan);
         const scenarios::SwitchCosts costs = estimate->to(candidate.plan);

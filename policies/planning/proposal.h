@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "policies/action.h"
+#include "policies/planning/corrections.h"
 #include "policies/planning/plan_predictor.h"
 #include "policies/training_cluster.h"
 #include "scenarios/transfer/switch_costs.h"
@@ -16,14 +17,14 @@ namespace headway::policies {
 /// Collects what a job may do next: lets in what is legal and new, and works out what each promises.
 class Proposal {
   public:
-    /// All outlive it. `unavailable` ascending; `correction`: what a prediction under `conditions` is multiplied by.
+    /// All outlive it. `unavailable` ascending.
     Proposal(const ClusterFacts& facts, PlanPredictor& predictor, const scenarios::Conditions& conditions,
-             const std::vector<int>& unavailable, double correction)
+             const std::vector<int>& unavailable, const Corrections& corrections)
         : facts_(facts),
           predictor_(predictor),
           conditions_(conditions),
           unavailable_(unavailable),
-          correction_(correction) {}
+          corrections_(corrections) {}
 
     /// Candidate 0, whatever its plan.
     void start(Candidate first);
@@ -44,9 +45,9 @@ class Proposal {
     PlanPredictor& predictor() { return predictor_; }
     const std::vector<int>& unavailable() const { return unavailable_; }
     const scenarios::Plan& plan() const { return candidates_.front().plan; }
-    double correction() const { return correction_; }
+    const Corrections& corrections() const { return corrections_; }
 
-    /// Before correction.
+    /// Predicted and corrected.
     scenarios::Duration iteration(const scenarios::Plan& plan);
     bool legal(const scenarios::Plan& plan) const;
     const scenarios::Conditions& conditions() const { return conditions_; }
@@ -62,7 +63,7 @@ class Proposal {
     PlanPredictor& predictor_;
     const scenarios::Conditions& conditions_;
     const std::vector<int>& unavailable_;
-    double correction_ = 1.0;
+    const Corrections& corrections_;
     std::vector<Candidate> candidates_;
 };
 

@@ -105,8 +105,7 @@ void LayoutOffers::offer(Proposal& proposal) {
     const ClusterFacts& facts = proposal.facts();
     if (!facts.adapt.placement && !facts.adapt.degrees) return;
     const Plan plan = proposal.plan();
-    // What the correction says of the plan at hand is taken to hold for others too.
-    const Duration limit = proposal.fastest().scaled((1.0 - kFasterLayout) / proposal.correction());
+    const Duration limit = proposal.fastest().scaled((1.0 - kFasterLayout) / proposal.corrections().common());
     const std::size_t wanted = facts.cluster.gpus() >= kManyGpus ? 1 : kLayoutsTried;
     for (const Plan& other : promising(proposal, limit, wanted))
         proposal.offer(kind_of_change(plan, other), other, why_other_layout(plan, other),
@@ -117,14 +116,14 @@ void LayoutOffers::offer_after_loss(Proposal& proposal) {
     const ClusterFacts& facts = proposal.facts();
     if (!facts.adapt.degrees || !facts.adapt.drop) return;
     const std::optional<Duration> fastest = proposal.fastest_restart();
-    const Duration limit = fastest ? fastest->scaled((1.0 - kFasterLayout) / proposal.correction()) : kNever;
+    const Duration limit = fastest ? fastest->scaled((1.0 - kFasterLayout) / proposal.corrections().common()) : kNever;
     const std::size_t wanted = facts.cluster.gpus() >= kManyGpus ? 1 : kLayoutsTried;
     for (const Plan& other : promising(proposal, limit, wanted)) {
         const std::string on = std::to_string(other.layout.world_size()) + " GPUs that are left: t" +
                                std::to_string(other.layout.tensor) + " p" + std::to_string(other.layout.pipeline) +
                                " d" + std::to_string(other.layout.data);
-        if (proposal.fastest_restart() && proposal.iteration(other).scaled(proposal.correction()) >
-                                              proposal.fastest_restart()->scaled(1.0 - kFasterLayout))
+        if (proposal.fastest_restart() &&
+            proposal.iteration(other) > proposal.fastest_restart()->scaled(1.0 - kFasterLayout))
             continue;
         proposal.offer_restart(other, "restart at once on the " + on);
     }

@@ -11,13 +11,13 @@ namespace headway::policies {
 /// neither makes up stragglers nor plans.
 class SteadyValue {
   public:
-    /// `noise`: deviation of one measurement; `floor`: differences that are not worth telling. Returns whether
-    /// published() changed.
-    bool update(double measured, double noise, double floor) {
+    /// `noise`: deviation of one measurement; `floor`: differences that are not worth telling; `rough`: an estimate
+    /// that the next measurement replaces. Returns whether published() changed.
+    bool update(double measured, double noise, double floor, bool rough = false) {
         constexpr double kSure = 4.0;
         constexpr int kAveraged = 12;
         const double far = std::max(2.0 * floor, kSure * noise), off = measured - mean_;
-        if (count_ == 0 || std::abs(off) > 2.0 * far) {
+        if (count_ == 0 || rough_ || std::abs(off) > 2.0 * far) {
             mean_ = measured;
             count_ = 1;
             doubt_ = 0.0;
@@ -35,6 +35,7 @@ class SteadyValue {
             count_ = std::min(count_ + 1, kAveraged);
             mean_ += (measured - mean_) / count_;
         }
+        rough_ = rough;
         const double of_mean = noise / std::sqrt(static_cast<double>(count_));
         within_ = std::max(floor, kSure * of_mean);
         const double wanted = std::abs(mean_) < within_ ? 0.0 : mean_;
@@ -54,6 +55,7 @@ class SteadyValue {
     double within_ = 0.0;
     double doubt_ = 0.0;  ///< how far off the measurement before was that was not believed yet
     int count_ = 0;       ///< measurements in the mean
+    bool rough_ = false;
 };
 
 }  // namespace headway::policies

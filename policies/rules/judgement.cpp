@@ -32,7 +32,8 @@ Duration predicted_lost_time(const Candidate& candidate, const Candidate& waitin
     const Duration training = until_replaced - candidate.predicted.pause;
     if (candidate.predicted.iteration <= Duration() || waiting.predicted.iteration <= Duration()) return until_replaced;
     const double useful = waiting.predicted.iteration / candidate.predicted.iteration;
-    return until_replaced - training.scaled(useful);
+    const Duration way_back = useful < 1.0 - kLeastGain ? candidate.predicted.way_back : Duration();
+    return until_replaced - training.scaled(useful) + way_back;
 }
 
 std::size_t least_lost_time(const std::vector<Candidate>& candidates) {

@@ -23,8 +23,9 @@ std::size_t fastest_candidate(const std::vector<Candidate>& candidates, double l
 /// Whether the job stands still after a loss, so that keeping means waiting.
 bool after_loss(const std::vector<Candidate>& candidates);
 
-/// Training time that a choice after a loss is predicted to lose until the replacement would be there: its pause, and
-/// what it trains slower than the kept plan would have in the rest of the time.
+/// Training time that a choice after a loss is predicted to lose until the replacement would be there and the job has
+/// gone back to the kept plan: its pause, what it trains slower than that plan would have in the rest of the time, and
+/// the way back, where the plan is slower.
 scenarios::Duration predicted_lost_time(const Candidate& candidate, const Candidate& waiting);
 
 /// Candidate with the least predicted lost time, the first of equals.

@@ -1,5 +1,7 @@
 #include "scenarios/record/decision_lines.h"
 
+#include <numeric>
+
 #include "scenarios/record/json_text.h"
 #include "scenarios/record/plan_lines.h"
 #include "scenarios/record/record_lines.h"
@@ -32,11 +34,19 @@ void write_measured(JsonText& json, const MeasuredColumns& measured, MeasuredCol
     json.end_object();
 }
 
+/// The first one, then differences to the one before: mostly zeros.
+void write_iterations(JsonText& json, const std::vector<std::int64_t>& iterations_ns) {
+    std::vector<std::int64_t> differences = iterations_ns;
+    std::adjacent_difference(iterations_ns.begin(), iterations_ns.end(), differences.begin());
+    json.field("iterations_ns", differences);
+}
+
 void write_candidate(JsonText& json, const DecisionCandidate& candidate) {
     json.begin_object().field("kind", candidate.kind).field("why", candidate.why);
     if (candidate != DecisionCandidate{candidate.kind, candidate.why}) {
         json.field("iteration_ns", candidate.iteration_ns).field("pause_ns", candidate.pause_ns);
         if (candidate.restart_ns != candidate.pause_ns) json.field("restart_ns", candidate.restart_ns);
+        if (candidate.way_back_ns != 0) json.field("way_back_ns", candidate.way_back_ns);
         json.field("moved_bytes", candidate.moved_bytes).field("memory_bytes", candidate.memory_bytes);
     }
     json.end_object();
@@ -50,8 +60,9 @@ std::string decision_line(const DecisionEvent& event, DecisionState& state) {
         .field("record", "decision")
         .field("time_ns", event.time_ns)
         .field("iteration", event.iteration)
-        .field("iteration_ns", event.iteration_ns)
-        .field("lost_gpus", event.lost_gpus);
+        .field("iteration_ns", event.iteration_ns);
+    if (!event.iterations_ns.empty()) write_iterations(json, event.iterations_ns);
+    json.field("lost_gpus", event.lost_gpus);
     if (!event.lost_gpus.empty()) json.field("noticed_ns", event.noticed_ns);
     if (!event.unavailable_gpus.empty()) json.field("unavailable_gpus", event.unavailable_gpus);
     if (!event.plan.gpu_of_rank.empty() && event.plan != state.plan) {

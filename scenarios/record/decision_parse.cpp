@@ -1,6 +1,7 @@
 #include "scenarios/record/decision_parse.h"
 
 #include <algorithm>
+#include <numeric>
 
 namespace headway::scenarios {
 
@@ -86,6 +87,10 @@ DecisionEvent parse_decision(const Json& json, std::int64_t gpus, DecisionState&
     json_time(json, "time_ns", event.time_ns);
     json_field(json, "iteration", event.iteration);
     json_field(json, "iteration_ns", event.iteration_ns);
+    if (json.find("iterations_ns") != json.end()) {
+        json_field(json, "iterations_ns", event.iterations_ns);
+        std::partial_sum(event.iterations_ns.begin(), event.iterations_ns.end(), event.iterations_ns.begin());
+    }
     json_field(json, "lost_gpus", event.lost_gpus);
     if (!event.lost_gpus.empty()) json_time(json, "noticed_ns", event.noticed_ns);
     if (json.find("unavailable_gpus") != json.end()) json_field(json, "unavailable_gpus", event.unavailable_gpus);
@@ -104,6 +109,7 @@ DecisionEvent parse_decision(const Json& json, std::int64_t gpus, DecisionState&
         json_time(item, "pause_ns", candidate.pause_ns);
         candidate.restart_ns = candidate.pause_ns;
         if (item.find("restart_ns") != item.end()) json_time(item, "restart_ns", candidate.restart_ns);
+        if (item.find("way_back_ns") != item.end()) json_time(item, "way_back_ns", candidate.way_back_ns);
         json_field(item, "moved_bytes", candidate.moved_bytes);
         json_field(item, "memory_bytes", candidate.memory_bytes);
     }

@@ -12,7 +12,7 @@
 namespace headway::scenarios {
 
 inline constexpr std::string_view kRecordFormat = "headway-run";
-inline constexpr int kRecordVersion = 2;
+inline constexpr int kRecordVersion = 3;
 
 std::string header_line(const RunHeader& header, RecordLevel level);
 std::string provenance_line(const Provenance& provenance);

@@ -96,6 +96,7 @@ struct DecisionCandidate {
     std::int64_t restart_ns = 0;  ///< the same change by save and restart
     std::int64_t moved_bytes = 0;
     std::int64_t memory_bytes = 0;  ///< of the fullest rank
+    std::int64_t way_back_ns = 0;   ///< of a restart: pause of the way back to the plan before
     bool operator==(const DecisionCandidate&) const = default;
 };
 
@@ -112,10 +113,11 @@ struct DecisionEvent {
     enum class By : std::uint8_t { kPolicy, kRule, kRollback };
 
     std::int64_t time_ns = 0;
-    std::int64_t iteration = 0;     ///< useful iterations trained so far
-    std::int64_t iteration_ns = 0;  ///< mean of the interval; 0 when none completed
-    std::vector<int> lost_gpus;     ///< empty: no loss
-    std::int64_t noticed_ns = 0;    ///< when the loss was
+    std::int64_t iteration = 0;               ///< useful iterations trained so far
+    std::int64_t iteration_ns = 0;            ///< mean of the interval; 0 when none completed
+    std::vector<std::int64_t> iterations_ns;  ///< its iterations, in order
+    std::vector<int> lost_gpus;               ///< empty: no loss
+    std::int64_t noticed_ns = 0;              ///< when the loss was
     std::vector<int> unavailable_gpus;
     Plan plan;  ///< under which the interval ran; without ranks: as after the decision before
     MeasuredColumns measured;

@@ -219,6 +219,7 @@ TEST(DecisionEvent, KeepsWhatThePolicyWasToldAndWhatWasPredicted) {
     decision.iteration = 40;
     decision.observation.now = Duration::seconds(7);
     decision.observation.iteration = Duration::milliseconds(250);
+    decision.observation.iterations = {Duration::milliseconds(200), Duration::milliseconds(300)};
     decision.observation.loss = Loss{{4, 5}, Duration::seconds(6)};
     decision.observation.unavailable_gpus = {4, 5};
     decision.observation.plan.gpu_of_rank = {0, 1};
@@ -231,6 +232,7 @@ TEST(DecisionEvent, KeepsWhatThePolicyWasToldAndWhatWasPredicted) {
     EXPECT_EQ(alone.time_ns, 7'000'000'000);
     EXPECT_EQ(alone.iteration, 40);
     EXPECT_EQ(alone.iteration_ns, 250'000'000);
+    EXPECT_EQ(measurements_of(alone).iterations, decision.observation.iterations);
     EXPECT_THAT(alone.lost_gpus, ElementsAre(4, 5));
     EXPECT_EQ(alone.noticed_ns, 6'000'000'000);
     EXPECT_THAT(alone.unavailable_gpus, ElementsAre(4, 5));
@@ -246,8 +248,8 @@ TEST(DecisionEvent, KeepsWhatThePolicyWasToldAndWhatWasPredicted) {
     Candidate restart = decision.candidates[0];
     restart.kind = Candidate::Kind::kRestart;
     restart.plan.gpu_of_rank = {2, 3};
-    restart.predicted = {Duration::seconds(2), Duration::seconds(30), Duration::seconds(31), scenarios::Bytes(5),
-                         scenarios::Bytes(6)};
+    restart.predicted = {Duration::seconds(2), Duration::seconds(30), Duration::seconds(31),
+                         scenarios::Bytes(5),  scenarios::Bytes(6),   Duration::seconds(32)};
     decision.candidates.push_back(restart);
     decision.chosen = {1, Action::By::kRule};
     const scenarios::DecisionEvent choice = decision_event(decision);
@@ -258,6 +260,7 @@ TEST(DecisionEvent, KeepsWhatThePolicyWasToldAndWhatWasPredicted) {
     EXPECT_EQ(choice.candidates[1].iteration_ns, 2'000'000'000);
     EXPECT_EQ(choice.candidates[1].pause_ns, 30'000'000'000);
     EXPECT_EQ(choice.candidates[1].restart_ns, 31'000'000'000);
+    EXPECT_EQ(choice.candidates[1].way_back_ns, 32'000'000'000);
     EXPECT_EQ(choice.candidates[1].moved_bytes, 5);
     EXPECT_EQ(choice.candidates[1].memory_bytes, 6);
 }

@@ -24,20 +24,23 @@ class GpuPacesOf16 : public ::testing::Test {
     }
 
     /// `slower` [16 GPUs]: compute time over what costs say.
-    Observation seen(const std::vector<double>& slower) const {
+    Observation seen(const std::vector<double>& slower) const { return seen(slower, plan_, costs_); }
+    static Observation seen(const std::vector<double>& slower, const scenarios::Plan& plan,
+                            const scenarios::IterationCosts& costs) {
         Observation observation;
-        observation.plan = plan_;
+        observation.plan = plan;
         observation.iteration = Duration::seconds(1);
-        for (std::size_t rank = 0; rank < slower.size(); ++rank) {
-            const int replica = static_cast<int>(rank) % 8, stage = static_cast<int>(rank) / 8;
-            const auto& cell = costs_.of(0, plan_.layout, replica, stage);
+        for (std::size_t rank = 0; rank < plan.gpu_of_rank.size(); ++rank) {
+            const int replica = static_cast<int>(rank) % plan.layout.data;
+            const int stage = static_cast<int>(rank) / plan.layout.data;
+            const auto& cell = costs.of(0, plan.layout, replica, stage);
             scenarios::Work work =
-                (cell.forward + cell.backward) * plan_.micro_batches_of_replica[static_cast<std::size_t>(replica)];
+                (cell.forward + cell.backward) * plan.micro_batches_of_replica[static_cast<std::size_t>(replica)];
             work += cell.optimizer;
-            work += costs_.stages[static_cast<std::size_t>(stage)].optimizer;
+            work += costs.stages[static_cast<std::size_t>(stage)].optimizer;
             RankObservation one;
-            one.measured.gpu = plan_.gpu_of_rank[rank];
-            one.measured.compute = work.total().scaled(slower[rank]);
+            one.measured.gpu = plan.gpu_of_rank[rank];
+            one.measured.compute = work.total().scaled(slower[static_cast<std::size_t>(one.measured.gpu)]);
             one.measured.sm_clock_mhz = 1410.0;
             observation.ranks.push_back(one);
         }
@@ -49,6 +52,66 @@ class GpuPacesOf16 : public ::testing::Test {
     scenarios::Plan plan_;
     scenarios::IterationCosts costs_;
 };
+
+TEST_F(GpuPacesOf16, ScalesWhatChangedToTheShareOfTheIntervalThatItIsDueTo) {
+    const std::vector<double> healthy(16, 1.0);
+    std::vector<double> slower = healthy;
+    const auto pace_after = [&](double time, double share) {
+        GpuPaces paces(cluster_);
+        paces.update(seen(healthy), costs_, {});
+        slower[5] = time;
+        EXPECT_TRUE(paces.update(seen(slower), costs_, {}, share));
+        EXPECT_EQ(paces.paces()[4], scenarios::GpuPace());
+        return paces;
+    };
+    GpuPaces paces = pace_after(1.25, 0.25);  // a quarter of the interval at twice its time
+    EXPECT_NEAR(paces.paces()[5].compute, pace_after(2.0, 1.0).paces()[5].compute, 0.005);
+    slower[5] = 2.02;  // what is measured of a whole interval counts instead
+    paces.update(seen(slower), costs_, {});
+    EXPECT_NEAR(paces.paces()[5].compute, pace_after(2.02, 1.0).paces()[5].compute, 0.005);
+    slower[5] = 1.51;  // half of one at the healthy pace again
+    paces.update(seen(slower), costs_, {}, 0.5);
+    EXPECT_NEAR(paces.paces()[5].compute, 1.0, 0.03);
+}
+
+TEST_F(GpuPacesOf16, ExpectsWhatWasLeftOutToBeWellAfterAsLongAsItWasSlow) {
+    scenarios::Plan without = plan_;
+    without.layout.data = 7;
+    std::erase_if(without.gpu_of_rank, [](int gpu) { return gpu % 8 == 5; });
+    without.micro_batches_of_replica = {10, 9, 9, 9, 9, 9, 9};
+    without.layers_of_cell.resize(14);
+    const scenarios::IterationCosts costs_without = scenarios::iteration_costs(job_, cluster_, without);
+    GpuPaces paces(cluster_);
+    std::vector<double> slower(16, 1.0);
+    const auto all = [&](double minutes) {
+        Observation observation = seen(slower);
+        observation.now = Duration::seconds(60.0 * minutes);
+        return paces.update(observation, costs_, {});
+    };
+    const auto left_out = [&](double minutes) {
+        Observation observation = seen(slower, without, costs_without);
+        observation.now = Duration::seconds(60.0 * minutes);
+        return paces.update(observation, costs_without, {});
+    };
+    all(0);
+    slower[5] = 2.0;
+    all(10);
+    all(25);
+    const scenarios::GpuPace slow = paces.paces()[5];
+    EXPECT_LT(slow.compute, 0.6);
+    left_out(30);
+    left_out(39);
+    EXPECT_EQ(paces.paces()[5], slow) << "slow for 15 minutes, left out for 14";
+    EXPECT_TRUE(left_out(41));
+    EXPECT_EQ(paces.paces()[5], scenarios::GpuPace());
+    all(42);
+    EXPECT_EQ(paces.paces()[5], slow) << "it is not";
+    left_out(43);
+    left_out(73);
+    EXPECT_EQ(paces.paces()[5], slow) << "slow for 32 minutes by now";
+    EXPECT_TRUE(left_out(75));
+    EXPECT_EQ(paces.paces()[5], scenarios::GpuPace());
+}
 
 TEST_F(GpuPacesOf16, SeesASlowGpuAtOnce) {
     GpuPaces paces(cluster_);

@@ -49,6 +49,9 @@ TEST(DecisionLines, LeavesOutWhatDidNotChangeBetweenDecisions) {
         event.candidates = {{"keep", "keep"}, {"share-micro-batches", "GPU 2 is slow", 5, 6, 7, 8, 9}};
         told.push_back(event);
     }
+    told[0].iteration_ns = 12;
+    told[0].iterations_ns = {11, 11, 15, 11};
+    told[0].candidates[1].way_back_ns = 77;
     told[1].chosen = 1;
     told[1].chosen_plan = other;
     told[2].plan = other;

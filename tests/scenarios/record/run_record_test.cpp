@@ -260,8 +260,8 @@ TEST(RecordReader, SaysWhatIsWrongAndWhere) {
         EventLog read;
         return read_record(folder / "b.run.jsonl", read).problem;
     };
-    EXPECT_THAT(problem_with(0, R"("version":2)", R"("version":9)"),
-                EndsWith("b.run.jsonl:1: version 9 of the run record cannot be read (this program reads version 2)"));
+    EXPECT_THAT(problem_with(0, R"("version":3)", R"("version":9)"),
+                EndsWith("b.run.jsonl:1: version 9 of the run record cannot be read (this program reads version 3)"));
     EXPECT_THAT(problem_with(0, R"("headway-run")", R"("other")"), EndsWith("b.run.jsonl:1: this is not a run record"));
     EXPECT_THAT(problem_with(2, R"("yaml":)", R"("yam":)"), EndsWith("b.run.jsonl:3: 'yaml' is missing"));
     EXPECT_THAT(problem_with(2, R"("record":"scenario")", R"("record":"topology")"),

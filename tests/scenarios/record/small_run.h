@@ -82,6 +82,7 @@ inline void play_small_run(scenarios::RunSink& sink, bool ended = true) {
     keep.time_ns = 22 * kSecond;
     keep.iteration = 2;
     keep.iteration_ns = 11 * kSecond;
+    keep.iterations_ns = {10 * kSecond, 12 * kSecond};
     keep.plan = small_header().plan;
     keep.candidates = {{"keep", "keep the plan", 11 * kSecond, 0, 0, 0, 9'000'000'000}};
     keep.shadow = scenarios::ShadowChoice{"greedy", 0, 0};
