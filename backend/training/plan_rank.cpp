@@ -1,7 +1,10 @@
 #include "backend/training/plan_rank.h"
 
+#include <cmath>
 #include <stdexcept>
+#include <string>
 
+#include "backend/backend_error.h"
 #include "scenarios/costs/parameters.h"
 
 namespace headway::backend {
@@ -196,6 +199,10 @@ void PlanRank::optimizer_step(std::int64_t step, StepResult& result) {
     const Optimizer::Totals totals = optimizer_.totals(loss, clock_);
     result.loss = totals.loss / static_cast<double>(job_.tokens_per_iteration());
     result.gradient_norm = totals.gradient_norm;
+    if (!std::isfinite(totals.gradient_norm))
+        throw BackendError("step " + std::to_string(step), "training diverged: the norm of the gradient is " +
+                                                               std::to_string(totals.gradient_norm) + " at a loss of " +
+                                                               std::to_string(result.loss));
     optimizer_.update(step, totals.gradient_norm);
     if (!held_.sharded()) parameters_.refresh();
     gradients_.clear();

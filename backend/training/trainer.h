@@ -70,7 +70,8 @@ class Trainer {
     /// What this rank owns; step counts of Adam are the caller's `step`.
     std::span<StateSlice> state();
     /// One iteration: optimizer step number `step`, counted from 0, on the samples of that step. Every process calls
-    /// it; one without a rank returns at once. Throws BackendError.
+    /// it; one without a rank returns at once. Throws BackendError, on every rank of the plan; where the gradient is
+    /// not finite, with the state as before the step.
     StepResult step(std::int64_t step, std::uint64_t seed, Pace* pace);
     /// Bytes that this rank keeps in device memory.
     scenarios::Bytes memory() const;

@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <chrono>
 #include <cstring>
 #include <stdexcept>
@@ -214,6 +215,31 @@ TEST(Trainer, RefusesContextParallelism) {
     } catch (const std::invalid_argument& error) {
         EXPECT_THAT(error.what(), HasSubstr("context parallelism"));
     }
+}
+
+TEST(Trainer, SaysThatTrainingDivergedAndKeepsTheState) {
+    const Job job = gpt2_in_small();
+    const Plan plan = two_stages_twice(job);
+    const PatternTokens tokens(job.model.vocab);
+    std::atomic<int> said = 0;
+    run_thread_ranks(4, std::chrono::seconds(10), [&](int process, backend::CommunicatorMaker& communicators) {
+        const auto device = backend::make_host_device(backend::DataType::kFloat64);
+        backend::Trainer trainer(job, plan, process, *device, communicators, tokens);
+        trainer.initialise(1);
+        const backend::StateSlice& slice = trainer.state().front();
+        std::vector<double> spoilt(static_cast<std::size_t>(slice.elements.size()), 1e308), kept = spoilt;
+        device->from_host(spoilt.data(), slice.master);
+        trainer.state_changed();
+        try {
+            trainer.step(0, 1, nullptr);
+        } catch (const backend::BackendError& error) {
+            EXPECT_THAT(error.what(), HasSubstr("training diverged"));
+            ++said;
+        }
+        device->to_host(slice.master, kept.data());
+        EXPECT_TRUE(same_bits(kept, spoilt));
+    });
+    EXPECT_EQ(said, 4);
 }
 
 TEST(Trainer, EndsEveryRankWhenOneFails) {
