@@ -41,16 +41,18 @@ endfunction()
 
 headway_find_cuda()
 if(HEADWAY_HAS_CUDA)
-    # Before the language, or CMake takes a default of its own. 80: A100; 90: H100, H200.
-    set(CMAKE_CUDA_ARCHITECTURES "80;90" CACHE STRING "CUDA architectures")
+    # Before the language, or CMake takes a default of its own. 80: A100; 90: H100, H200, and what newer ones translate.
+    set(CMAKE_CUDA_ARCHITECTURES "80-real;90" CACHE STRING "CUDA architectures")
     set(CMAKE_CUDA_COMPILER "${HEADWAY_NVCC}" CACHE FILEPATH "nvcc")
     set(CMAKE_CUDA_FLAGS_RELWITHDEBINFO "-O2 -g1 -lineinfo -DNDEBUG")
     if(CMAKE_CXX_COMPILER_LAUNCHER AND NOT CMAKE_CUDA_COMPILER_LAUNCHER)
         set(CMAKE_CUDA_COMPILER_LAUNCHER ${CMAKE_CXX_COMPILER_LAUNCHER})
     endif()
     enable_language(CUDA)
+    # CMake 3.25 does not know that nvcc can.
+    set(CMAKE_CUDA20_STANDARD_COMPILE_OPTION "-std=c++20")
+    set(CMAKE_CUDA20_EXTENSION_COMPILE_OPTION "-std=c++20")
     set(CMAKE_CUDA_STANDARD 20)
-    set(CMAKE_CUDA_STANDARD_REQUIRED ON)
     set(CMAKE_CUDA_EXTENSIONS OFF)
     find_package(CUDAToolkit REQUIRED)
     add_library(headway_nccl INTERFACE)
