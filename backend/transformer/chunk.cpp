@@ -265,6 +265,9 @@ const ChunkShape& Chunk::shape() const {
 std::span<const BlockWeights> Chunk::blocks() const {
     return impl_->weights.blocks();
 }
+Tensor Chunk::gradients() const {
+    return impl_->weights.gradients();
+}
 void Chunk::forward(int micro_batch, const Tensor& input, const Tensor& targets, double loss_scale,
                     const Tensor& output) {
     impl_->forward(micro_batch, input, targets, loss_scale, output);

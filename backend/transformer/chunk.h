@@ -55,6 +55,9 @@ class Chunk {
     const ChunkShape& shape() const;
     /// In model order; a tied embedding appears in the first and in the last chunk (once where both are one chunk).
     std::span<const BlockWeights> blocks() const;
+    /// Of all blocks, [1 x elements] (A): one behind the other in the same order, 0 in the gaps between them, so that a
+    /// collective may take several at once. Empty without blocks.
+    Tensor gradients() const;
 
     /// `input`: tokens [1 x tokens] (kInt32) where the chunk embeds, else activations [activation_rows x hidden] (W).
     /// `output`: activations, or empty for the last chunk, which needs `targets` [1 x tokens] instead (empty

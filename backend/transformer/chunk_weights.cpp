@@ -8,7 +8,9 @@ namespace headway::backend {
 
 namespace {
 using scenarios::BlockKind;
-}
+
+constexpr std::int64_t kGradientAlignment = 64;  // elements: 256 bytes of float32, as memory is aligned
+}  // namespace
 
 ChunkWeights::ChunkWeights(Device& device, const ChunkShape& shape)
     : model_(shape.model), tensor_degree_(shape.layout.tensor), padded_vocab_(shape.padded_vocab) {
@@ -21,6 +23,7 @@ ChunkWeights::ChunkWeights(Device& device, const ChunkShape& shape)
     }
     if (shape.has_head) add(device, BlockKind::kFinalNorm);
     if (shape.has_head && !tied) add(device, BlockKind::kHead);
+    allocate_gradients(device);
 }
 
 std::int64_t ChunkWeights::elements(BlockKind kind) const {
@@ -42,9 +45,23 @@ std::int64_t ChunkWeights::elements(BlockKind kind) const {
 
 void ChunkWeights::add(Device& device, BlockKind kind, int layer) {
     const Tensor weights = memory_.emplace_back(device, device.working_type(), 1, elements(kind)).tensor;
-    const Tensor gradients = memory_.emplace_back(device, device.accumulation_type(), 1, elements(kind)).tensor;
-    device.operations().fill(gradients, 0.0);
-    blocks_.push_back({{kind, layer}, weights, gradients});
+    blocks_.push_back({{kind, layer}, weights, {}});
+}
+
+void ChunkWeights::allocate_gradients(Device& device) {
+    const auto aligned = [](std::int64_t count) {
+        return (count + kGradientAlignment - 1) / kGradientAlignment * kGradientAlignment;
+    };
+    std::int64_t count = 0;
+    for (const BlockWeights& block : blocks_) count += aligned(block.weights.count());
+    if (count == 0) return;
+    gradients_ = OwnedTensor(device, device.accumulation_type(), 1, count);
+    device.operations().fill(gradients_.tensor, 0.0);
+    std::int64_t at = 0;
+    for (BlockWeights& block : blocks_) {
+        block.gradients = gradients_.tensor.elements(at, block.weights.count());
+        at += aligned(block.weights.count());
+    }
 }
 
 const BlockWeights* ChunkWeights::find(BlockKind kind, int layer) const {

@@ -15,6 +15,7 @@ class ChunkWeights {
 
     /// In model order.
     const std::vector<BlockWeights>& blocks() const { return blocks_; }
+    const Tensor& gradients() const { return gradients_.tensor; }
     /// Null where the chunk does not hold it.
     const BlockWeights* find(scenarios::BlockKind kind, int layer = -1) const;
     /// Of this rank's part of a block.
@@ -22,11 +23,13 @@ class ChunkWeights {
 
   private:
     void add(Device& device, scenarios::BlockKind kind, int layer = -1);
+    void allocate_gradients(Device& device);
 
     scenarios::Model model_;
     std::int64_t tensor_degree_;
     std::int64_t padded_vocab_;
-    std::vector<OwnedTensor> memory_;
+    std::vector<OwnedTensor> memory_;  // of the weights
+    OwnedTensor gradients_;
     std::vector<BlockWeights> blocks_;
 };
 
