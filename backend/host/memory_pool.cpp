@@ -1,5 +1,6 @@
 #include "backend/host/memory_pool.h"
 
+#include <sys/mman.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -16,13 +17,24 @@ namespace headway::backend {
 namespace {
 
 constexpr std::int64_t kAlignment = 256;
+/// From this size on blocks are made of huge pages where the system has them: rows of a large matrix are pages apart,
+/// and a core remembers few pages.
+constexpr std::int64_t kHugeBlock = std::int64_t{8} << 20, kHugePage = std::int64_t{2} << 20;
 /// The system grants more than it has; from this size on it is asked first what it has.
 constexpr std::int64_t kLarge = std::int64_t{64} << 20;
 
 std::int64_t pool_size_of(std::int64_t bytes) {
     const std::int64_t power = static_cast<std::int64_t>(std::bit_floor(static_cast<std::uint64_t>(bytes)));
-    const std::int64_t step = std::max(power / 4, kAlignment);
+    const std::int64_t step = std::max(power / 4, kAlignment);  // whole huge pages from kHugeBlock on
     return (bytes + step - 1) / step * step;
+}
+
+void* new_block(std::int64_t size) {
+    const bool huge = size >= kHugeBlock;
+    void* block =
+        std::aligned_alloc(static_cast<std::size_t>(huge ? kHugePage : kAlignment), static_cast<std::size_t>(size));
+    if (huge && block != nullptr) madvise(block, static_cast<std::size_t>(size), MADV_HUGEPAGE);  // a wish
+    return block;
 }
 
 /// A whole number in a file of the system; `otherwise` where there is none ("max").
@@ -57,7 +69,7 @@ void* MemoryPool::take(std::int64_t bytes) {
             release_kept();
             if (const std::int64_t available = available_memory_bytes(); size > available) refuse(available);
         }
-        block = std::aligned_alloc(kAlignment, static_cast<std::size_t>(size));
+        block = new_block(size);
         if (block == nullptr) refuse(available_memory_bytes());
     }
     sizes_.emplace(block, size);

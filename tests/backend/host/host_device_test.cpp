@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <cstring>
 #include <stdexcept>
 #include <thread>
@@ -68,6 +69,36 @@ TEST(HostDevice, MarksFollowTheMonotonicClock) {
     const backend::Mark after = device->mark();
     EXPECT_GE(device->time_of(before), scenarios::Duration::nanoseconds(0));
     EXPECT_GE(device->time_of(after) - device->time_of(before), scenarios::Duration::milliseconds(5));
+}
+
+/// Wherever its tensors lie: the products of a BLAS, and sums over rows with a rest.
+TEST(HostDevice, GivesTheSameBitsInEveryRun) {
+    const auto run = [](std::int64_t offset) {
+        const auto device = backend::make_host_device();
+        std::vector<Buffer> buffers;
+        const auto of = [&](std::int64_t rows, std::int64_t columns) {
+            buffers.push_back(device->allocate(DataType::kFloat32, rows * columns + offset));
+            const Tensor whole = buffers.back().tensor(DataType::kFloat32, 1, rows * columns + offset);
+            const Tensor tensor = whole.elements(offset, rows * columns).shaped(rows, columns);
+            std::vector<float> values(static_cast<std::size_t>(rows * columns));
+            for (std::size_t i = 0; i < values.size(); ++i) values[i] = std::sin(0.37f * static_cast<float>(i));
+            device->from_host(values.data(), tensor);
+            return tensor;
+        };
+        backend::Operations& operations = device->operations();
+        const Tensor x = of(66, 48), weights = of(48, 48), q = of(66, 48), out = of(66, 48), log_sums = of(6, 33);
+        const Tensor gamma = of(1, 48), mean = of(1, 66), rstd = of(1, 66), y = of(66, 48), sums = of(1, 48);
+        operations.gemm(backend::Transpose::kNo, backend::Transpose::kYes, 1.0, x, weights, 0.0, q);
+        operations.attention({2, 33, 3, 3, 16}, q, x, x, out, log_sums);
+        operations.layer_norm(out, gamma, gamma, 1e-5, y, mean, rstd);
+        operations.bias_gradient(y, sums);
+        std::vector<float> result(static_cast<std::size_t>(y.count()) + 48);
+        device->to_host(y, result.data());
+        device->to_host(sums, result.data() + y.count());
+        return result;
+    };
+    const std::vector<float> first = run(0);
+    for (const std::int64_t offset : {0, 1, 5}) EXPECT_EQ(run(offset), first) << offset;
 }
 
 TEST(HostDevice, RefusesWhatIsMoreThanItsMemory) {
