@@ -72,8 +72,8 @@ void CallQueue::run_first(std::unique_lock<std::mutex>& lock) {
 
 void CallQueue::help(const QueuedCall& call) {
     std::unique_lock lock(mutex_);
-    while (!running_ && std::any_of(calls_.begin(), calls_.end(),
-                                    [&](const auto& waiting) { return waiting.get() == &call; }))
+    while (!running_ &&
+           std::any_of(calls_.begin(), calls_.end(), [&](const auto& waiting) { return waiting.get() == &call; }))
         run_first(lock);
 }
 

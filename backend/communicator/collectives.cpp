@@ -11,9 +11,9 @@ namespace {
 
 using Transfers = std::vector<std::shared_ptr<Transfer>>;
 
-constexpr std::int64_t kDirectBytes = 8 << 10;     ///< up to here every member sends to every other
-constexpr std::int64_t kSegmentBytes = 1 << 20;    ///< of a ring: few enough wakes, and stays in the last cache
-constexpr std::size_t kReceivesAhead = 3;          ///< segments that may arrive while one is added
+constexpr std::int64_t kDirectBytes = 8 << 10;   ///< up to here every member sends to every other
+constexpr std::int64_t kSegmentBytes = 1 << 20;  ///< of a ring: few enough wakes, and stays in the last cache
+constexpr std::size_t kReceivesAhead = 3;        ///< segments that may arrive while one is added
 
 std::byte* scratch_of(const GroupCall& call, std::size_t bytes) {
     if (call.scratch.size() < bytes) call.scratch.resize(bytes);

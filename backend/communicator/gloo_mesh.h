@@ -46,6 +46,9 @@ class GlooMesh {
     void check(const std::string& call) const;
     /// Ends everything, at all processes.
     void fail(const std::string& reason);
+    /// `what` went wrong in `call`, perhaps because something else had. Ends everything with the first reason and
+    /// throws BackendError with it, once no memory of this process is written to any more.
+    [[noreturn]] void fail_call(const std::string& call, const std::string& what);
     /// Payload that this process sent so far.
     std::int64_t bytes_sent() const { return bytes_sent_; }
 
@@ -53,7 +56,6 @@ class GlooMesh {
     class Connections;
     std::shared_ptr<Transfer> post(int process, bool sends, std::uint64_t slot, void* data, std::size_t bytes,
                                    const std::string& call);
-    [[noreturn]] void fail_call(const std::string& call, const std::string& what);
     std::string failure() const;
     void end();
 

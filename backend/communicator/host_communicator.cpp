@@ -3,12 +3,12 @@
 #include <algorithm>
 #include <chrono>
 #include <cstring>
+#include <functional>
 #include <future>
 #include <mutex>
 #include <stdexcept>
 #include <utility>
 
-#include "backend/communicator/host_communicators.h"
 #include "backend/communicator/reduction.h"
 
 namespace headway::backend {
@@ -109,8 +109,15 @@ class HostCommunicator::ExchangeWork final : public Work {
     std::shared_future<void> asked_;       ///< last: uses the rest
 };
 
-HostCommunicator::HostCommunicator(std::shared_ptr<GlooMesh> mesh, GroupSpec group, int rank, int number)
-    : mesh_(std::move(mesh)), group_(std::move(group)), rank_(rank), number_(static_cast<std::uint64_t>(number)) {}
+HostCommunicator::HostCommunicator(std::shared_ptr<GlooMesh> mesh, std::shared_ptr<SharedRounds> shared,
+                                   GroupSpec group, int rank, int number)
+    : mesh_(std::move(mesh)),
+      group_(std::move(group)),
+      rank_(rank),
+      number_(static_cast<std::uint64_t>(number)),
+      shared_(std::move(shared)) {
+    if (shared_) told_ = mesh_->control().when_failed([rounds = shared_](const std::string&) { rounds->stop(); });
+}
 
 HostCommunicator::~HostCommunicator() = default;
 
@@ -124,26 +131,55 @@ void HostCommunicator::check_tensor(const std::string& what, const Tensor& tenso
 }
 
 std::unique_ptr<Work> HostCommunicator::collective(const std::string& what, const Tensor& tensor,
-                                                   std::function<void(const GroupCall&)> run) {
+                                                   std::function<void(const GroupCall&)> by_messages,
+                                                   std::function<void(const SharedCall&)> in_memory) {
     const std::string description = described(what);
     mesh_->check(description);
     const std::uint64_t count = collectives_++;
     const std::uint64_t slot = slot_of(number_, SlotKind::kFirstPhase, count, tensor.bytes());
     const std::uint64_t second_slot = slot_of(number_, SlotKind::kSecondPhase, count, tensor.bytes());
     std::vector<std::shared_ptr<Exchange>> before = std::exchange(exchanges_, {});
-    return std::make_unique<CollectiveWork>(queue_.add([=, this, run = std::move(run)] {
+    const auto run = [=, this, by_messages = std::move(by_messages), in_memory = std::move(in_memory)] {
         for (const std::shared_ptr<Exchange>& exchange : before)
             ExchangeWork::wait_for(*mesh_, *exchange, described("exchange"));
-        run(GroupCall{*mesh_, group_.members, rank_, slot, second_slot, description, scratch_});
-    }));
+        if (!shared_) return by_messages({*mesh_, group_.members, rank_, slot, second_slot, description, scratch_});
+        const std::uint64_t call = std::hash<std::string>()(what) ^ static_cast<std::uint64_t>(tensor.bytes());
+        in_memory({*shared_, [&] { meet(call, description); }});
+    };
+    return std::make_unique<CollectiveWork>(queue_.add(run));
+}
+
+void HostCommunicator::meet(std::uint64_t call, const std::string& description) {
+    const auto process = [&](int member) {
+        return "rank " + std::to_string(group_.members[static_cast<std::size_t>(member)]);
+    };
+    std::string why;
+    switch (shared_->meet(call, mesh_->timeout())) {
+        case SharedRounds::Meeting::kMet:
+            return;
+        case SharedRounds::Meeting::kStopped:
+            mesh_->fail_call(description, "the group has ended");
+        case SharedRounds::Meeting::kLate:
+            why = process(rank_) + " waited " + std::to_string(mesh_->timeout().count()) + " ms for " +
+                  process(shared_->missing()) + " in " + description;
+            break;
+        case SharedRounds::Meeting::kLeft:
+            why = process(shared_->missing()) + " has left";
+            break;
+        case SharedRounds::Meeting::kDisagree:
+            why = process(shared_->disagreeing()) + " makes another call, or one of another size, than " + process(0);
+            break;
+    }
+    mesh_->fail(why);
+    mesh_->fail_call(description, why);
 }
 
 std::unique_ptr<Work> HostCommunicator::all_reduce(const Tensor& tensor, ReduceOperation operation) {
     check_tensor("all-reduce", tensor);
     if (tensor.type == DataType::kBfloat16) combine(tensor.type, operation, nullptr, nullptr, 0);
     if (size() == 1 || tensor.empty()) return std::make_unique<DoneWork>();
-    return collective("all-reduce", tensor,
-                      [=](const GroupCall& call) { backend::all_reduce(call, tensor, operation); });
+    const auto run = [=](const auto& call) { backend::all_reduce(call, tensor, operation); };
+    return collective("all-reduce", tensor, run, run);
 }
 
 std::unique_ptr<Work> HostCommunicator::reduce_scatter(const Tensor& from, const Tensor& to) {
@@ -155,7 +191,8 @@ std::unique_ptr<Work> HostCommunicator::reduce_scatter(const Tensor& from, const
     if (size() == 1 && from.data != to.data && !to.empty())
         std::memcpy(to.data, from.data, static_cast<std::size_t>(to.bytes()));
     if (size() == 1 || to.empty()) return std::make_unique<DoneWork>();
-    return collective("reduce-scatter", from, [=](const GroupCall& call) { backend::reduce_scatter(call, from, to); });
+    const auto run = [=](const auto& call) { backend::reduce_scatter(call, from, to); };
+    return collective("reduce-scatter", from, run, run);
 }
 
 std::unique_ptr<Work> HostCommunicator::all_gather(const Tensor& from, const Tensor& to) {
@@ -166,14 +203,16 @@ std::unique_ptr<Work> HostCommunicator::all_gather(const Tensor& from, const Ten
     if (size() == 1 && from.data != to.data && !to.empty())
         std::memcpy(to.data, from.data, static_cast<std::size_t>(to.bytes()));
     if (size() == 1 || to.empty()) return std::make_unique<DoneWork>();
-    return collective("all-gather", to, [=](const GroupCall& call) { backend::all_gather(call, from, to); });
+    const auto run = [=](const auto& call) { backend::all_gather(call, from, to); };
+    return collective("all-gather", to, run, run);
 }
 
 std::unique_ptr<Work> HostCommunicator::broadcast(const Tensor& tensor, int root) {
     check_tensor("broadcast", tensor);
     if (root < 0 || root >= size()) throw std::invalid_argument(described("broadcast") + ": no such root");
     if (size() == 1 || tensor.empty()) return std::make_unique<DoneWork>();
-    return collective("broadcast", tensor, [=](const GroupCall& call) { backend::broadcast(call, tensor, root); });
+    const auto run = [=](const auto& call) { backend::broadcast(call, tensor, root); };
+    return collective("broadcast", tensor, run, run);
 }
 
 std::uint64_t HostCommunicator::message_slot(std::map<int, std::uint64_t>& counts, const Message& message) const {
@@ -217,50 +256,6 @@ std::unique_ptr<Work> HostCommunicator::exchange(std::span<const Message> messag
 
 void HostCommunicator::abort(const std::string& reason) {
     mesh_->fail(reason);
-}
-
-HostCommunicatorMaker::HostCommunicatorMaker(Control& control, std::chrono::milliseconds timeout)
-    : mesh_(std::make_shared<GlooMesh>(control, timeout)) {}
-
-HostCommunicatorMaker::~HostCommunicatorMaker() = default;
-
-std::int64_t HostCommunicatorMaker::bytes_sent() const {
-    return mesh_->bytes_sent();
-}
-
-std::vector<std::unique_ptr<Communicator>> HostCommunicatorMaker::make(const std::vector<GroupSpec>& groups) {
-    const Control& control = mesh_->control();
-    std::uint64_t agreed = 14695981039346656037u;  // FNV-1a over all that has to be the same
-    const auto hash = [&](const auto& item) {
-        for (const char byte : item) agreed = (agreed ^ static_cast<unsigned char>(byte)) * 1099511628211u;
-    };
-    std::vector<int> peers;
-    for (const GroupSpec& group : groups) {
-        hash(group.name);
-        for (const int member : group.members) {
-            if (member < 0 || member >= control.size() ||
-                std::count(group.members.begin(), group.members.end(), member) != 1)
-                throw std::invalid_argument("group '" + group.name + "': " + std::to_string(member) +
-                                            " is no process of the job, or named twice");
-            hash(std::to_string(member) + ",");
-        }
-        if (std::find(group.members.begin(), group.members.end(), control.rank()) != group.members.end())
-            peers.insert(peers.end(), group.members.begin(), group.members.end());
-        hash(std::string(";"));
-    }
-    std::sort(peers.begin(), peers.end());
-    peers.erase(std::unique(peers.begin(), peers.end()), peers.end());
-    mesh_->connect(peers, agreed);
-    std::vector<std::unique_ptr<Communicator>> communicators;
-    for (const GroupSpec& group : groups) {
-        const auto own = std::find(group.members.begin(), group.members.end(), control.rank());
-        const int number = made_++ & 0xffff;
-        communicators.push_back(own == group.members.end()
-                                    ? nullptr
-                                    : std::make_unique<HostCommunicator>(
-                                          mesh_, group, static_cast<int>(own - group.members.begin()), number));
-    }
-    return communicators;
 }
 
 }  // namespace headway::backend

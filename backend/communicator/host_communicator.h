@@ -10,6 +10,8 @@
 #include "backend/communicator/collectives.h"
 #include "backend/communicator/communicator.h"
 #include "backend/communicator/gloo_mesh.h"
+#include "backend/communicator/shared_collectives.h"
+#include "backend/communicator/shared_memory.h"
 
 namespace headway::backend {
 
@@ -18,7 +20,9 @@ namespace headway::backend {
 class HostCommunicator final : public Communicator {
   public:
     /// `number` tells the groups of a job apart and is the same in all members.
-    HostCommunicator(std::shared_ptr<GlooMesh> mesh, GroupSpec group, int rank, int number);
+    /// `shared`: memory of the members for collectives; null: they go by messages.
+    HostCommunicator(std::shared_ptr<GlooMesh> mesh, std::shared_ptr<SharedRounds> shared, GroupSpec group, int rank,
+                     int number);
     ~HostCommunicator() override;
 
     int rank() const override { return rank_; }
@@ -36,7 +40,9 @@ class HostCommunicator final : public Communicator {
     class ExchangeWork;
 
     std::unique_ptr<Work> collective(const std::string& what, const Tensor& tensor,
-                                     std::function<void(const GroupCall&)> run);
+                                     std::function<void(const GroupCall&)> by_messages,
+                                     std::function<void(const SharedCall&)> in_memory);
+    void meet(std::uint64_t call, const std::string& description);
     std::string described(const std::string& what) const;
     void check_tensor(const std::string& what, const Tensor& tensor) const;
     void post(Exchange& exchange, std::span<const Message> messages);
@@ -51,7 +57,9 @@ class HostCommunicator final : public Communicator {
     std::map<int, std::uint64_t> received_;             ///< the same
     std::vector<std::shared_ptr<Exchange>> exchanges_;  ///< that may be under way
     std::vector<std::byte> scratch_;
-    CallQueue queue_;  ///< last: its calls use the rest
+    std::shared_ptr<SharedRounds> shared_;
+    std::shared_ptr<void> told_;  ///< of failures, as long as calls may wait in shared memory
+    CallQueue queue_;             ///< last: its calls use the rest
 };
 
 }  // namespace headway::backend

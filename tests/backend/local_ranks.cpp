@@ -15,7 +15,6 @@
 #include <cstdio>
 #include <stdexcept>
 
-#include "backend/communicator/host_communicators.h"
 #include "backend/communicator/host_control.h"
 
 namespace headway::backend {
@@ -48,7 +47,7 @@ bool take_text(std::string& answer, std::string& text) {
             ::testing::ScopedFakeTestPartResultReporter::INTERCEPT_ALL_THREADS, &caught);
         try {
             HostControl control(point, rank, size, options.timeout);
-            HostCommunicatorMaker communicators(control, options.timeout);
+            HostCommunicatorMaker communicators(control, options.timeout, options.through);
             LocalRank local{rank, size, control, communicators};
             result = work(local);
         } catch (const std::exception& thrown) {

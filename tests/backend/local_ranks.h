@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "backend/communicator/communicator.h"
+#include "backend/communicator/host_communicators.h"
 #include "backend/communicator/rendezvous.h"
 
 /// Several ranks on this machine for tests: processes forked from the test, each with a control and communicators.
@@ -31,6 +32,7 @@ struct RankOutcome {
 struct LocalRanksOptions {
     std::chrono::milliseconds timeout{20'000};  ///< of control and communicators
     std::chrono::milliseconds limit{60'000};    ///< then all are killed
+    HostCommunicatorMaker::Through through = HostCommunicatorMaker::Through::kSharedMemoryWherePossible;
     /// Called in the test's process once all are started, with their processes, in order of rank.
     std::function<void(const std::vector<int>&)> meanwhile;
 };

@@ -2,6 +2,9 @@
 
 #include <map>
 
+#include "backend/communicator/host_communicators.h"
+#include "backend/host/host_device.h"
+
 namespace headway::backend {
 
 namespace {
@@ -30,6 +33,11 @@ const std::vector<CommunicatorKind>& communicator_kinds() {
     static const std::vector<CommunicatorKind> kinds = {
         {"host", kReducedTypes, [](int) { return std::string(); },
          [](Control& control, std::chrono::milliseconds timeout) { return processors_of("host", control, timeout); }},
+        {"network", kReducedTypes, [](int) { return std::string(); },
+         [](Control& control, std::chrono::milliseconds timeout) {
+             return Processors{make_host_device(), std::make_unique<HostCommunicatorMaker>(
+                                                       control, timeout, HostCommunicatorMaker::Through::kNetwork)};
+         }},
         {"cuda", kReducedTypes, missing_cuda_devices,
          [](Control& control, std::chrono::milliseconds timeout) { return processors_of("cuda", control, timeout); }},
     };

@@ -48,9 +48,27 @@ std::string message_of(const std::function<void()>& call) {
     return "no error";
 }
 
-TEST(CommunicatorFaults, EverySurvivorIsToldAtOnceWhoWasKilled) {
+using Through = HostCommunicatorMaker::Through;
+
+class CommunicatorFaults : public ::testing::TestWithParam<Through> {
+  protected:
+    static LocalRanksOptions options() {
+        LocalRanksOptions options;
+        options.through = GetParam();
+        return options;
+    }
+};
+
+std::string way_of(const ::testing::TestParamInfo<Through>& through) {
+    return through.param == Through::kNetwork ? "network" : "shared_memory";
+}
+
+INSTANTIATE_TEST_SUITE_P(All, CommunicatorFaults,
+                         ::testing::Values(Through::kNetwork, Through::kSharedMemoryWherePossible), way_of);
+
+TEST_P(CommunicatorFaults, EverySurvivorIsToldAtOnceWhoWasKilled) {
     // Neighbours and others alike, in the middle of large sums; a timeout would take 20 s.
-    LocalRanksOptions options;
+    LocalRanksOptions options = CommunicatorFaults::options();
     FaultClock::time_point killed;
     options.meanwhile = [&](const std::vector<int>& processes) {
         std::this_thread::sleep_for(std::chrono::milliseconds(300));
@@ -75,20 +93,23 @@ TEST(CommunicatorFaults, EverySurvivorIsToldAtOnceWhoWasKilled) {
     }
 }
 
-TEST(CommunicatorFaults, TheLossOfRankZeroIsNoticedToo) {
-    const auto outcomes = rank_outcomes(3, [](LocalRank& local) {
-        const auto groups = local.communicators.make(one_group(local.size));
-        local.control.gather({}, 0);
-        if (local.rank == 0) ::kill(::getpid(), SIGKILL);
-        return message_of_sums(*groups[0], 10);
-    });
+TEST_P(CommunicatorFaults, TheLossOfRankZeroIsNoticedToo) {
+    const auto outcomes = rank_outcomes(
+        3,
+        [](LocalRank& local) {
+            const auto groups = local.communicators.make(one_group(local.size));
+            local.control.gather({}, 0);
+            if (local.rank == 0) ::kill(::getpid(), SIGKILL);
+            return message_of_sums(*groups[0], 10);
+        },
+        options());
     EXPECT_EQ(outcomes[0].signal, SIGKILL);
     EXPECT_THAT(outcomes[1].result, HasSubstr("rank 0 was lost"));
     EXPECT_THAT(outcomes[2].result, HasSubstr("rank 0 was lost"));
 }
 
-TEST(CommunicatorFaults, AMemberThatStallsIsNoticedWithinTheTimeout) {
-    LocalRanksOptions options;
+TEST_P(CommunicatorFaults, AMemberThatStallsIsNoticedWithinTheTimeout) {
+    LocalRanksOptions options = CommunicatorFaults::options();
     options.timeout = std::chrono::milliseconds(700);
     std::vector<int> all_processes;
     FaultClock::time_point stopped;
@@ -116,79 +137,91 @@ TEST(CommunicatorFaults, AMemberThatStallsIsNoticedWithinTheTimeout) {
     EXPECT_THAT(outcomes[1].result, HasSubstr("rank 1 of 4: all-reduce of group 'all'"));  // it is told, too
 }
 
-TEST(CommunicatorFaults, AbortEndsWhatIsUnderWayAtThePeersWithItsReason) {
-    const auto results = run_ranks(4, [](LocalRank& local) {
-        const auto groups = local.communicators.make({{"all", everybody(4)}, {"two", {0, 1}}});
-        std::vector<float> values(10);
-        const Tensor tensor{values.data(), DataType::kFloat32, 1, 10, 10};
-        std::string message;
-        if (local.rank == 3) {
-            std::this_thread::sleep_for(std::chrono::milliseconds(100));
-            groups[0]->abort("the loss is not a number");
-            message = message_of([&] { groups[0]->broadcast(tensor, 0)->wait(); });
-        } else if (local.rank == 2) {  // in the control
-            message = message_of([&] { local.control.all_gather({}); });
-        } else {  // in a group that the one who aborts is no member of
-            const std::vector<Message> messages = {{false, 1 - local.rank, tensor}};
-            const std::unique_ptr<Work> work = groups[1]->exchange(messages);
-            message = message_of([&] { work->wait(); });
-            EXPECT_EQ(message_of([&] { work->wait(); }), message);
-            EXPECT_EQ(message_of([&] { work->done(); }), message);
-        }
-        // Afterwards everything fails at once.
-        EXPECT_THAT(message_of([&] { groups[0]->all_reduce(tensor, ReduceOperation::kSum); }),
-                    HasSubstr("not a number"));
-        EXPECT_THAT(message_of([&] { groups[0]->exchange({}); }), HasSubstr("not a number"));
-        EXPECT_THAT(message_of([&] { local.communicators.make(one_group(4)); }), HasSubstr("not a number"));
-        std::vector<char> bytes;
-        EXPECT_THAT(message_of([&] { local.control.broadcast(bytes, 0); }), HasSubstr("not a number"));
-        return message;
-    });
+TEST_P(CommunicatorFaults, AbortEndsWhatIsUnderWayAtThePeersWithItsReason) {
+    const auto results = run_ranks(
+        4,
+        [](LocalRank& local) {
+            const auto groups = local.communicators.make({{"all", everybody(4)}, {"two", {0, 1}}});
+            std::vector<float> values(10);
+            const Tensor tensor{values.data(), DataType::kFloat32, 1, 10, 10};
+            std::string message;
+            if (local.rank == 3) {
+                std::this_thread::sleep_for(std::chrono::milliseconds(100));
+                groups[0]->abort("the loss is not a number");
+                message = message_of([&] { groups[0]->broadcast(tensor, 0)->wait(); });
+            } else if (local.rank == 2) {  // in the control
+                message = message_of([&] { local.control.all_gather({}); });
+            } else {  // in a group that the one who aborts is no member of
+                const std::vector<Message> messages = {{false, 1 - local.rank, tensor}};
+                const std::unique_ptr<Work> work = groups[1]->exchange(messages);
+                message = message_of([&] { work->wait(); });
+                EXPECT_EQ(message_of([&] { work->wait(); }), message);
+                EXPECT_EQ(message_of([&] { work->done(); }), message);
+            }
+            // Afterwards everything fails at once.
+            EXPECT_THAT(message_of([&] { groups[0]->all_reduce(tensor, ReduceOperation::kSum); }),
+                        HasSubstr("not a number"));
+            EXPECT_THAT(message_of([&] { groups[0]->exchange({}); }), HasSubstr("not a number"));
+            EXPECT_THAT(message_of([&] { local.communicators.make(one_group(4)); }), HasSubstr("not a number"));
+            std::vector<char> bytes;
+            EXPECT_THAT(message_of([&] { local.control.broadcast(bytes, 0); }), HasSubstr("not a number"));
+            return message;
+        },
+        options());
     for (const std::string& result : results) EXPECT_THAT(result, HasSubstr(": the loss is not a number"));
     EXPECT_THAT(results[2], HasSubstr("rank 2 of 4: control all-gather: "));
     EXPECT_THAT(results[0], HasSubstr("rank 0 of 4: exchange of group 'two' (member 0 of 2): "));
 }
 
-TEST(CommunicatorFaults, NothingHangsWhenWorkIsUnderWayWhileItFails) {
+TEST_P(CommunicatorFaults, NothingHangsWhenWorkIsUnderWayWhileItFails) {
     // Works, communicators and control go out of scope with sums and messages that will never be through.
     const auto begin = FaultClock::now();
-    const auto outcomes = rank_outcomes(3, [](LocalRank& local) {
-        std::vector<float> values(1'000'000);
-        const Tensor tensor{values.data(), DataType::kFloat32, 1, 1'000'000, 1'000'000};
-        const auto groups = local.communicators.make(one_group(local.size));
-        if (local.rank == 2) {
-            std::this_thread::sleep_for(std::chrono::milliseconds(100));
-            throw std::runtime_error("gone by an exception");
-        }
-        std::vector<std::unique_ptr<Work>> works;
-        for (int i = 0; i < 3; ++i) works.push_back(groups[0]->all_reduce(tensor, ReduceOperation::kSum));
-        works.push_back(groups[0]->exchange(std::vector<Message>{{true, 2, tensor}}));
-        return std::string("left");
-    });
+    const auto outcomes = rank_outcomes(
+        3,
+        [](LocalRank& local) {
+            std::vector<float> values(1'000'000);
+            const Tensor tensor{values.data(), DataType::kFloat32, 1, 1'000'000, 1'000'000};
+            const auto groups = local.communicators.make(one_group(local.size));
+            if (local.rank == 2) {
+                std::this_thread::sleep_for(std::chrono::milliseconds(100));
+                throw std::runtime_error("gone by an exception");
+            }
+            std::vector<std::unique_ptr<Work>> works;
+            for (int i = 0; i < 3; ++i) works.push_back(groups[0]->all_reduce(tensor, ReduceOperation::kSum));
+            works.push_back(groups[0]->exchange(std::vector<Message>{{true, 2, tensor}}));
+            return std::string("left");
+        },
+        options());
     EXPECT_LT(milliseconds_since(begin), 10'000);
     EXPECT_EQ(outcomes[2].error, "gone by an exception");
     EXPECT_EQ(outcomes[0].result, "left");
     EXPECT_EQ(outcomes[1].result, "left");
 }
 
-TEST(CommunicatorFaults, MembersThatDisagreeAreTold) {
-    const auto results = run_ranks(3, [](LocalRank& local) {
-        return message_of([&] {
-            local.communicators.make({{local.rank == 2 ? "pipeline 0" : "data 0", everybody(3)}});
-        });
-    });
+TEST_P(CommunicatorFaults, MembersThatDisagreeAreTold) {
+    const auto results = run_ranks(
+        3,
+        [](LocalRank& local) {
+            return message_of([&] {
+                local.communicators.make({{local.rank == 2 ? "pipeline 0" : "data 0", everybody(3)}});
+            });
+        },
+        options());
     for (const std::string& result : results)
         EXPECT_THAT(result, HasSubstr("making groups: rank 2 asks for other groups than rank 0"));
-    const auto calls = run_ranks(2, [](LocalRank& local) {
-        return message_of(
-            [&] { local.rank == 0 ? (void)local.control.gather({}, 0) : (void)local.control.all_gather({}); });
-    });
+    const auto calls = run_ranks(
+        2,
+        [](LocalRank& local) {
+            return message_of(
+                [&] { local.rank == 0 ? (void)local.control.gather({}, 0) : (void)local.control.all_gather({}); });
+        },
+        options());
     for (const std::string& result : calls)
         EXPECT_THAT(result, AllOf(HasSubstr("rank 1 is in all-gather"), HasSubstr("rank 0 is in gather with root 0")));
 }
 
-TEST(CommunicatorFaults, MessagesOfDifferentSizesDoNotMeet) {
-    LocalRanksOptions options;
+TEST_P(CommunicatorFaults, MessagesOfDifferentSizesDoNotMeet) {
+    LocalRanksOptions options = CommunicatorFaults::options();
     options.timeout = std::chrono::milliseconds(300);
     const auto results = run_ranks(
         2,
@@ -204,46 +237,70 @@ TEST(CommunicatorFaults, MessagesOfDifferentSizesDoNotMeet) {
         EXPECT_THAT(result, ContainsRegex("rank [01] waited 300 ms for rank [01] in exchange of group 'all'"));
 }
 
-TEST(CommunicatorFaults, WrongArgumentsAreRefusedBeforeAnythingIsSent) {
-    run_ranks(2, [](LocalRank& local) {
-        const auto groups = local.communicators.make(one_group(2));
-        std::vector<float> values(12);
-        const Tensor tensor{values.data(), DataType::kFloat32, 3, 4, 4};
-        const Tensor columns = tensor.column_range(0, 2);
-        Tensor half_precision = tensor;
-        half_precision.type = DataType::kBfloat16;
-        EXPECT_THROW(groups[0]->all_reduce(columns, ReduceOperation::kSum), std::invalid_argument);
-        EXPECT_THROW(groups[0]->all_reduce(half_precision, ReduceOperation::kSum), std::invalid_argument);
-        EXPECT_THROW(groups[0]->reduce_scatter(tensor, tensor.elements(0, 5)), std::invalid_argument);
-        EXPECT_THROW(groups[0]->all_gather(tensor.elements(0, 5), tensor), std::invalid_argument);
-        EXPECT_THROW(groups[0]->broadcast(tensor, 2), std::invalid_argument);
-        EXPECT_THROW(groups[0]->exchange(std::vector<Message>{{true, local.rank, tensor}}), std::invalid_argument);
-        EXPECT_THROW(local.communicators.make({{"wrong", {0, 2}}}), std::invalid_argument);
-        EXPECT_THROW(local.communicators.make({{"twice", {0, 0}}}), std::invalid_argument);
-        EXPECT_THROW(local.control.gather({}, 2), std::invalid_argument);
-        groups[0]->all_reduce(tensor, ReduceOperation::kSum)->wait();
-    });
+TEST_P(CommunicatorFaults, CollectivesOfDifferentSizesDoNotMeet) {
+    LocalRanksOptions options = CommunicatorFaults::options();
+    options.timeout = std::chrono::milliseconds(300);
+    const auto results = run_ranks(
+        3,
+        [](LocalRank& local) {
+            const auto groups = local.communicators.make(one_group(3));
+            std::vector<float> values(100, 7.0f);
+            const Tensor tensor{values.data(), DataType::kFloat32, 1, local.rank == 1 ? 100 : 99, 100};
+            return message_of([&] { groups[0]->all_reduce(tensor, ReduceOperation::kSum)->wait(); });
+        },
+        options);
+    const std::string expected = GetParam() == Through::kNetwork
+                                     ? "rank [012] waited 300 ms for rank [012] in all-reduce of group 'all'"
+                                     : "rank 1 makes another call, or one of another size, than rank 0";
+    for (const std::string& result : results) EXPECT_THAT(result, ContainsRegex(expected));
 }
 
-TEST(CommunicatorFaults, SurvivorsMeetAgainAndGoOn) {
+TEST_P(CommunicatorFaults, WrongArgumentsAreRefusedBeforeAnythingIsSent) {
+    run_ranks(
+        2,
+        [](LocalRank& local) {
+            const auto groups = local.communicators.make(one_group(2));
+            std::vector<float> values(12);
+            const Tensor tensor{values.data(), DataType::kFloat32, 3, 4, 4};
+            const Tensor columns = tensor.column_range(0, 2);
+            Tensor half_precision = tensor;
+            half_precision.type = DataType::kBfloat16;
+            EXPECT_THROW(groups[0]->all_reduce(columns, ReduceOperation::kSum), std::invalid_argument);
+            EXPECT_THROW(groups[0]->all_reduce(half_precision, ReduceOperation::kSum), std::invalid_argument);
+            EXPECT_THROW(groups[0]->reduce_scatter(tensor, tensor.elements(0, 5)), std::invalid_argument);
+            EXPECT_THROW(groups[0]->all_gather(tensor.elements(0, 5), tensor), std::invalid_argument);
+            EXPECT_THROW(groups[0]->broadcast(tensor, 2), std::invalid_argument);
+            EXPECT_THROW(groups[0]->exchange(std::vector<Message>{{true, local.rank, tensor}}), std::invalid_argument);
+            EXPECT_THROW(local.communicators.make({{"wrong", {0, 2}}}), std::invalid_argument);
+            EXPECT_THROW(local.communicators.make({{"twice", {0, 0}}}), std::invalid_argument);
+            EXPECT_THROW(local.control.gather({}, 2), std::invalid_argument);
+            groups[0]->all_reduce(tensor, ReduceOperation::kSum)->wait();
+        },
+        options());
+}
+
+TEST_P(CommunicatorFaults, SurvivorsMeetAgainAndGoOn) {
     // A second point, agreed on before; ranks close up. Rank 0 is among the lost.
     const RendezvousPoint second = local_listener();
-    const auto outcomes = rank_outcomes(4, [&](LocalRank& local) -> std::string {
-        {
-            const auto groups = local.communicators.make(one_group(local.size));
-            local.control.gather({}, 0);
-            if (local.rank == 0) ::kill(::getpid(), SIGKILL);
-            EXPECT_THAT(message_of_sums(*groups[0], 1000), HasSubstr("rank 0 was lost"));
-        }
-        RendezvousPoint point = second;
-        if (local.rank != 1) ::close(std::exchange(point.listener, -1));
-        HostControl control(point, local.rank - 1, 3, std::chrono::milliseconds(10'000));
-        HostCommunicatorMaker communicators(control, std::chrono::milliseconds(10'000));
-        const auto groups = communicators.make(one_group(3));
-        double rank = local.rank;
-        groups[0]->all_reduce({&rank, DataType::kFloat64, 1, 1, 1}, ReduceOperation::kSum)->wait();
-        return std::to_string(static_cast<int>(rank));
-    });
+    const auto outcomes = rank_outcomes(
+        4,
+        [&](LocalRank& local) -> std::string {
+            {
+                const auto groups = local.communicators.make(one_group(local.size));
+                local.control.gather({}, 0);
+                if (local.rank == 0) ::kill(::getpid(), SIGKILL);
+                EXPECT_THAT(message_of_sums(*groups[0], 1000), HasSubstr("rank 0 was lost"));
+            }
+            RendezvousPoint point = second;
+            if (local.rank != 1) ::close(std::exchange(point.listener, -1));
+            HostControl control(point, local.rank - 1, 3, std::chrono::milliseconds(10'000));
+            HostCommunicatorMaker communicators(control, std::chrono::milliseconds(10'000));
+            const auto groups = communicators.make(one_group(3));
+            double rank = local.rank;
+            groups[0]->all_reduce({&rank, DataType::kFloat64, 1, 1, 1}, ReduceOperation::kSum)->wait();
+            return std::to_string(static_cast<int>(rank));
+        },
+        options());
     ::close(second.listener);
     EXPECT_EQ(outcomes[0].signal, SIGKILL);
     for (const std::size_t rank : {1u, 2u, 3u}) {

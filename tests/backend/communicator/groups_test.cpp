@@ -38,134 +38,174 @@ std::vector<GroupSpec> many_groups() {
     return groups;
 }
 
-TEST(Groups, ManyAreMadeInMuchLessThanASecond) {
-    const auto results = run_ranks(8, [](LocalRank& local) {
-        local.control.all_gather({});
-        const auto begin = GroupsClock::now();
-        const auto first = local.communicators.make(many_groups());
-        const auto between = GroupsClock::now();
-        const auto second = local.communicators.make(many_groups());
-        const auto end = GroupsClock::now();
-        for (std::size_t i = 0; i < first.size(); ++i) {
-            const GroupSpec group = many_groups()[i];
-            const auto own = std::find(group.members.begin(), group.members.end(), local.rank);
-            EXPECT_EQ(first[i] != nullptr, own != group.members.end()) << group.name;
-            if (!first[i]) continue;
-            EXPECT_EQ(first[i]->name(), group.name);
-            EXPECT_EQ(first[i]->rank(), own - group.members.begin());
-            EXPECT_EQ(first[i]->size(), static_cast<int>(group.members.size()));
-        }
-        EXPECT_LT(end - begin,
-                  std::chrono::milliseconds(3000));  // a listening storm takes longer, even on a busy machine
-        return std::to_string(std::chrono::duration_cast<std::chrono::milliseconds>(between - begin).count()) +
-               " ms, " + std::to_string(std::chrono::duration_cast<std::chrono::microseconds>(end - between).count()) +
-               " us";
-    });
+using Through = HostCommunicatorMaker::Through;
+
+class Groups : public ::testing::TestWithParam<Through> {
+  protected:
+    static LocalRanksOptions options() {
+        LocalRanksOptions options;
+        options.through = GetParam();
+        return options;
+    }
+};
+
+std::string through_name(const ::testing::TestParamInfo<Through>& through) {
+    return through.param == Through::kNetwork ? "network" : "shared_memory";
+}
+
+INSTANTIATE_TEST_SUITE_P(All, Groups, ::testing::Values(Through::kNetwork, Through::kSharedMemoryWherePossible),
+                         through_name);
+
+TEST_P(Groups, ManyAreMadeInMuchLessThanASecond) {
+    const auto results = run_ranks(
+        8,
+        [](LocalRank& local) {
+            local.control.all_gather({});
+            const auto begin = GroupsClock::now();
+            const auto first = local.communicators.make(many_groups());
+            const auto between = GroupsClock::now();
+            const auto second = local.communicators.make(many_groups());
+            const auto end = GroupsClock::now();
+            for (std::size_t i = 0; i < first.size(); ++i) {
+                const GroupSpec group = many_groups()[i];
+                const auto own = std::find(group.members.begin(), group.members.end(), local.rank);
+                EXPECT_EQ(first[i] != nullptr, own != group.members.end()) << group.name;
+                if (!first[i]) continue;
+                EXPECT_EQ(first[i]->name(), group.name);
+                EXPECT_EQ(first[i]->rank(), own - group.members.begin());
+                EXPECT_EQ(first[i]->size(), static_cast<int>(group.members.size()));
+            }
+            EXPECT_LT(end - begin,
+                      std::chrono::milliseconds(3000));  // a listening storm takes longer, even on a busy machine
+            return std::to_string(std::chrono::duration_cast<std::chrono::milliseconds>(between - begin).count()) +
+                   " ms, " +
+                   std::to_string(std::chrono::duration_cast<std::chrono::microseconds>(end - between).count()) + " us";
+        },
+        options());
     for (const std::string& result : results) RecordProperty("made", result);
     std::printf("45 groups of 8 processes, first and second time: %s\n", results[0].c_str());
 }
 
-TEST(Groups, ThatOverlapWorkAtOnceInWhateverOrderTheyAreWaitedFor) {
-    run_ranks(8, [](LocalRank& local) {
-        const auto groups = local.communicators.make(many_groups());
-        std::vector<std::vector<float>> values(groups.size());
-        std::vector<std::unique_ptr<Work>> works;
-        for (std::size_t i = 0; i < groups.size(); ++i) {
-            if (!groups[i]) continue;
-            values[i].assign(3000 + 17 * i, static_cast<float>(local.rank + 1));
-            works.push_back(groups[i]->all_reduce(row_of(values[i]), ReduceOperation::kSum));
-        }
-        for (std::size_t k = 0; k < works.size(); ++k)  // backwards in every second rank
-            works[local.rank % 2 == 0 ? k : works.size() - 1 - k]->wait();
-        for (std::size_t i = 0; i < groups.size(); ++i) {
-            if (!groups[i]) continue;
-            float sum = 0.0f;
-            const GroupSpec group = many_groups()[i];
-            for (const int member : group.members) sum += static_cast<float>(member + 1);
-            EXPECT_THAT(values[i], ::testing::Each(sum)) << groups[i]->name();
-        }
-    });
+TEST_P(Groups, ThatOverlapWorkAtOnceInWhateverOrderTheyAreWaitedFor) {
+    run_ranks(
+        8,
+        [](LocalRank& local) {
+            const auto groups = local.communicators.make(many_groups());
+            std::vector<std::vector<float>> values(groups.size());
+            std::vector<std::unique_ptr<Work>> works;
+            for (std::size_t i = 0; i < groups.size(); ++i) {
+                if (!groups[i]) continue;
+                values[i].assign(3000 + 17 * i, static_cast<float>(local.rank + 1));
+                works.push_back(groups[i]->all_reduce(row_of(values[i]), ReduceOperation::kSum));
+            }
+            for (std::size_t k = 0; k < works.size(); ++k)  // backwards in every second rank
+                works[local.rank % 2 == 0 ? k : works.size() - 1 - k]->wait();
+            for (std::size_t i = 0; i < groups.size(); ++i) {
+                if (!groups[i]) continue;
+                float sum = 0.0f;
+                const GroupSpec group = many_groups()[i];
+                for (const int member : group.members) sum += static_cast<float>(member + 1);
+                EXPECT_THAT(values[i], ::testing::Each(sum)) << groups[i]->name();
+            }
+        },
+        options());
 }
 
-TEST(Groups, ACollectiveThatWaitsForAMemberHoldsUpNoOtherGroup) {
-    run_ranks(3, [](LocalRank& local) {
-        const auto groups = local.communicators.make({{"late", {0, 1}}, {"soon", {0, 2}}, {"start", {1, 2}}});
-        std::vector<float> late(100'000, 1.0f), soon(100'000, 1.0f), start(1, 1.0f);
-        // Rank 1 takes part in "late" only once it has heard that "soon" is through.
-        if (local.rank == 0) {
-            const auto first = groups[0]->all_reduce(row_of(late), ReduceOperation::kSum);
-            groups[1]->all_reduce(row_of(soon), ReduceOperation::kSum)->wait();
-            first->wait();
-            EXPECT_EQ(late[5], 2.0f);
-        } else if (local.rank == 2) {
-            groups[1]->all_reduce(row_of(soon), ReduceOperation::kSum)->wait();
-            groups[2]->broadcast(row_of(start), 1)->wait();
-        } else {
-            groups[2]->broadcast(row_of(start), 1)->wait();
-            groups[0]->all_reduce(row_of(late), ReduceOperation::kSum)->wait();
-        }
-    });
+TEST_P(Groups, ACollectiveThatWaitsForAMemberHoldsUpNoOtherGroup) {
+    run_ranks(
+        3,
+        [](LocalRank& local) {
+            const auto groups = local.communicators.make({{"late", {0, 1}}, {"soon", {0, 2}}, {"start", {1, 2}}});
+            std::vector<float> late(100'000, 1.0f), soon(100'000, 1.0f), start(1, 1.0f);
+            // Rank 1 takes part in "late" only once it has heard that "soon" is through.
+            if (local.rank == 0) {
+                const auto first = groups[0]->all_reduce(row_of(late), ReduceOperation::kSum);
+                groups[1]->all_reduce(row_of(soon), ReduceOperation::kSum)->wait();
+                first->wait();
+                EXPECT_EQ(late[5], 2.0f);
+            } else if (local.rank == 2) {
+                groups[1]->all_reduce(row_of(soon), ReduceOperation::kSum)->wait();
+                groups[2]->broadcast(row_of(start), 1)->wait();
+            } else {
+                groups[2]->broadcast(row_of(start), 1)->wait();
+                groups[0]->all_reduce(row_of(late), ReduceOperation::kSum)->wait();
+            }
+        },
+        options());
 }
 
-TEST(Groups, AnExchangeThatWaitsForAPeerHoldsUpNoOtherPeer) {
-    run_ranks(3, [](LocalRank& local) {
-        const auto groups = local.communicators.make(one_group(3));
-        std::vector<float> from_1(50'000), from_2(50'000), to(50'000, static_cast<float>(local.rank)), word(1, 3.0f);
-        if (local.rank == 0) {
-            const auto first = groups[0]->exchange(std::vector<Message>{{false, 1, row_of(from_1)}});
-            groups[0]->exchange(std::vector<Message>{{false, 2, row_of(from_2)}})->wait();
-            groups[0]->exchange(std::vector<Message>{{true, 1, row_of(word)}})->wait();
-            first->wait();
-            EXPECT_EQ(from_1[49'999], 1.0f);
-            EXPECT_EQ(from_2[49'999], 2.0f);
-        } else if (local.rank == 1) {
-            groups[0]->exchange(std::vector<Message>{{false, 0, row_of(word)}})->wait();
-            groups[0]->exchange(std::vector<Message>{{true, 0, row_of(to)}})->wait();
-        } else {
-            groups[0]->exchange(std::vector<Message>{{true, 0, row_of(to)}})->wait();
-        }
-    });
+TEST_P(Groups, AnExchangeThatWaitsForAPeerHoldsUpNoOtherPeer) {
+    run_ranks(
+        3,
+        [](LocalRank& local) {
+            const auto groups = local.communicators.make(one_group(3));
+            std::vector<float> from_1(50'000), from_2(50'000), to(50'000, static_cast<float>(local.rank)),
+                word(1, 3.0f);
+            if (local.rank == 0) {
+                const auto first = groups[0]->exchange(std::vector<Message>{{false, 1, row_of(from_1)}});
+                groups[0]->exchange(std::vector<Message>{{false, 2, row_of(from_2)}})->wait();
+                groups[0]->exchange(std::vector<Message>{{true, 1, row_of(word)}})->wait();
+                first->wait();
+                EXPECT_EQ(from_1[49'999], 1.0f);
+                EXPECT_EQ(from_2[49'999], 2.0f);
+            } else if (local.rank == 1) {
+                groups[0]->exchange(std::vector<Message>{{false, 0, row_of(word)}})->wait();
+                groups[0]->exchange(std::vector<Message>{{true, 0, row_of(to)}})->wait();
+            } else {
+                groups[0]->exchange(std::vector<Message>{{true, 0, row_of(to)}})->wait();
+            }
+        },
+        options());
 }
 
-TEST(Groups, CallsAfterAnExchangeSeeItsMessages) {
-    run_ranks(2, [](LocalRank& local) {
-        const auto groups = local.communicators.make(one_group(2));
-        for (int round = 0; round < 20; ++round) {
-            std::vector<float> values(20'000, static_cast<float>(local.rank));
-            // Rank 1's ones go to rank 0 before both add up; the last message follows the sum.
-            const auto moved =
-                groups[0]->exchange(std::vector<Message>{{local.rank == 1, 1 - local.rank, row_of(values)}});
-            const auto added = groups[0]->all_reduce(row_of(values), ReduceOperation::kSum);
-            std::vector<float> back(20'000);
-            const auto returned = groups[0]->exchange(
-                std::vector<Message>{{local.rank == 0, 1 - local.rank, row_of(local.rank == 0 ? values : back)}});
-            returned->wait();
-            added->wait();
-            moved->wait();
-            EXPECT_THAT(local.rank == 0 ? values : back, ::testing::Each(2.0f));
-        }
-    });
+TEST_P(Groups, CallsAfterAnExchangeSeeItsMessages) {
+    run_ranks(
+        2,
+        [](LocalRank& local) {
+            const auto groups = local.communicators.make(one_group(2));
+            for (int round = 0; round < 20; ++round) {
+                std::vector<float> values(20'000, static_cast<float>(local.rank));
+                // Rank 1's ones go to rank 0 before both add up; the last message follows the sum.
+                const auto moved =
+                    groups[0]->exchange(std::vector<Message>{{local.rank == 1, 1 - local.rank, row_of(values)}});
+                const auto added = groups[0]->all_reduce(row_of(values), ReduceOperation::kSum);
+                std::vector<float> back(20'000);
+                const auto returned = groups[0]->exchange(
+                    std::vector<Message>{{local.rank == 0, 1 - local.rank, row_of(local.rank == 0 ? values : back)}});
+                returned->wait();
+                added->wait();
+                moved->wait();
+                EXPECT_THAT(local.rank == 0 ? values : back, ::testing::Each(2.0f));
+            }
+        },
+        options());
 }
 
-TEST(Groups, RingsMoveNoMoreThanTheyMust) {
-    run_ranks(4, [](LocalRank& local) {
-        const auto& communicators = dynamic_cast<HostCommunicatorMaker&>(local.communicators);
-        const auto groups = local.communicators.make(one_group(4));
-        const std::int64_t count = 1 << 20, bytes = 4 * count;
-        std::vector<float> whole(static_cast<std::size_t>(count)), part(static_cast<std::size_t>(count / 4));
-        std::int64_t before = communicators.bytes_sent();
-        const auto sent = [&] {
-            return static_cast<double>(communicators.bytes_sent() - std::exchange(before, communicators.bytes_sent()));
-        };
-        const double ideal = 0.75 * static_cast<double>(bytes);
-        groups[0]->reduce_scatter(row_of(whole), row_of(part))->wait();
-        EXPECT_LE(sent(), 1.1 * ideal);
-        groups[0]->all_gather(row_of(part), row_of(whole))->wait();
-        EXPECT_LE(sent(), 1.1 * ideal);
-        groups[0]->all_reduce(row_of(whole), ReduceOperation::kSum)->wait();
-        EXPECT_LE(sent(), 1.1 * 2.0 * ideal);
-        EXPECT_EQ(sent(), 0.0);
-    });
+TEST(Rings, MoveNoMoreThanTheyMust) {
+    LocalRanksOptions options;
+    options.through = Through::kNetwork;
+    run_ranks(
+        4,
+        [](LocalRank& local) {
+            const auto& communicators = dynamic_cast<HostCommunicatorMaker&>(local.communicators);
+            const auto groups = local.communicators.make(one_group(4));
+            const std::int64_t count = 1 << 20, bytes = 4 * count;
+            std::vector<float> whole(static_cast<std::size_t>(count)), part(static_cast<std::size_t>(count / 4));
+            std::int64_t before = communicators.bytes_sent();
+            const auto sent = [&] {
+                return static_cast<double>(communicators.bytes_sent() -
+                                           std::exchange(before, communicators.bytes_sent()));
+            };
+            const double ideal = 0.75 * static_cast<double>(bytes);
+            groups[0]->reduce_scatter(row_of(whole), row_of(part))->wait();
+            EXPECT_LE(sent(), 1.1 * ideal);
+            groups[0]->all_gather(row_of(part), row_of(whole))->wait();
+            EXPECT_LE(sent(), 1.1 * ideal);
+            groups[0]->all_reduce(row_of(whole), ReduceOperation::kSum)->wait();
+            EXPECT_LE(sent(), 1.1 * 2.0 * ideal);
+            EXPECT_EQ(sent(), 0.0);
+        },
+        options);
 }
 
 /// Executes the messages of a program as the schedule generator says they are to be executed: batched ones wait for the
@@ -240,26 +280,29 @@ class ProgramMessages {
     int checked_ = 0;
 };
 
-TEST(Groups, PipelineProgramsOfEverySchedulePassTheirMessages) {
+TEST_P(Groups, PipelineProgramsOfEverySchedulePassTheirMessages) {
     using scenarios::Schedule;
-    run_ranks(4, [](LocalRank& local) {
-        const auto groups = local.communicators.make({{"pipeline 0", everybody(4)}});
-        for (const Schedule schedule :
-             {Schedule::kGPipe, Schedule::kOneForwardOneBackward, Schedule::kInterleaved, Schedule::kZeroBubble}) {
-            for (const bool overlap : {false, true}) {
-                scenarios::Layout layout;
-                layout.pipeline = 4;
-                layout.schedule = schedule;
-                layout.virtual_pipeline = schedule == Schedule::kInterleaved ? 2 : 1;
-                layout.overlap_pipeline_comm = overlap;
-                ProgramMessages messages(*groups[0], layout);
-                messages.run(scenarios::make_program(layout, false, local.rank, 8));
-                const int chunks = layout.virtual_pipeline;
-                const int ends = (local.rank == 0 ? 1 : 0) + (local.rank == 3 ? 1 : 0);
-                EXPECT_EQ(messages.checked(), 8 * (2 * chunks - ends));
+    run_ranks(
+        4,
+        [](LocalRank& local) {
+            const auto groups = local.communicators.make({{"pipeline 0", everybody(4)}});
+            for (const Schedule schedule :
+                 {Schedule::kGPipe, Schedule::kOneForwardOneBackward, Schedule::kInterleaved, Schedule::kZeroBubble}) {
+                for (const bool overlap : {false, true}) {
+                    scenarios::Layout layout;
+                    layout.pipeline = 4;
+                    layout.schedule = schedule;
+                    layout.virtual_pipeline = schedule == Schedule::kInterleaved ? 2 : 1;
+                    layout.overlap_pipeline_comm = overlap;
+                    ProgramMessages messages(*groups[0], layout);
+                    messages.run(scenarios::make_program(layout, false, local.rank, 8));
+                    const int chunks = layout.virtual_pipeline;
+                    const int ends = (local.rank == 0 ? 1 : 0) + (local.rank == 3 ? 1 : 0);
+                    EXPECT_EQ(messages.checked(), 8 * (2 * chunks - ends));
+                }
             }
-        }
-    });
+        },
+        options());
 }
 
 }  // namespace
