@@ -16,11 +16,11 @@ GradientReduction::GradientReduction(Device& device, const scenarios::Model& mod
       held_(blocks),
       shares_(layout.sequence_parallel ? groups.tensor() : nullptr),
       tied_(groups.tied()),
-      reductions_(blocks.blocks().size()) {
+      reductions_(blocks.buckets().size()) {
     clear();
     if (!held_.sharded()) return;
     for (std::size_t i = 0; i < reductions_.size(); ++i)
-        reductions_[i].part = device_.allocate(device_.accumulation_type(), held_.part_elements(held_.blocks()[i]));
+        reductions_[i].part = device_.allocate(device_.accumulation_type(), held_.buckets()[i].part_elements);
 }
 
 GradientReduction::~GradientReduction() {
@@ -34,7 +34,7 @@ GradientReduction::~GradientReduction() {
 }
 
 void GradientReduction::clear() {
-    for (const HeldBlock& block : held_.blocks()) device_.operations().fill(block.gradients, 0.0);
+    for (const HeldBucket& bucket : held_.buckets()) device_.operations().fill(bucket.gradients, 0.0);
     for (Reduction& reduction : reductions_) reduction.ready = false;
     left_ = reductions_.size();
 }
@@ -67,38 +67,52 @@ void GradientReduction::sum_shares(int chunk, InstructionClock& clock) {
 }
 
 std::int64_t GradientReduction::reduce(int chunk) {
-    const std::span<HeldBlock> blocks = held_.blocks();
-    for (std::size_t i = 0; i < blocks.size(); ++i)
-        if (blocks[i].chunk == chunk) reductions_[i].ready = true;
+    const std::span<const HeldBucket> buckets = held_.buckets();
+    for (std::size_t i = 0; i < buckets.size(); ++i)
+        if (buckets[i].chunk == chunk) reductions_[i].ready = true;
     std::int64_t bytes = 0;
     for (; left_ > 0 && reductions_[left_ - 1].ready; --left_) bytes += issue(left_ - 1);
     return bytes;
 }
 
-std::int64_t GradientReduction::issue(std::size_t block) {
-    const HeldBlock& held = held_.blocks()[block];
-    Reduction& reduction = reductions_[block];
-    if (!held_.sharded()) {
-        reduction.work = held.replicas->all_reduce(held.gradients, ReduceOperation::kSum);
-        return 2 * ring_bytes(held.gradients.bytes(), held.replicas->size());
-    }
+std::int64_t GradientReduction::issue(std::size_t number) {
+    const HeldBucket& bucket = held_.buckets()[number];
+    Reduction& reduction = reductions_[number];
     const DataType type = device_.accumulation_type();
-    const std::int64_t count = held.held.size(), padded = held_.padded_elements(held);
-    Tensor from = held.gradients.shaped(1, count);
-    if (held.reorders() || padded != count) {
-        reduction.from = device_.allocate(type, padded);
-        from = reduction.from.tensor(type, 1, padded);
-        kernel_to_block_order(device_, model_, tensor_degree_, held.block.kind, held.gradients,
-                              from.elements(0, count));
-        if (padded > count) device_.operations().fill(from.elements(count, padded - count), 0.0);
+    const std::int64_t moved = ring_bytes(bucket.elements * size_of(type), bucket.replicas->size());
+    if (!held_.sharded()) {
+        reduction.work = bucket.replicas->all_reduce(bucket.gradients, ReduceOperation::kSum);
+        return 2 * moved;
     }
-    reduction.work =
-        held.replicas->reduce_scatter(from, reduction.part.tensor(type, 1, padded / held.replicas->size()));
-    return ring_bytes(from.bytes(), held.replicas->size());
+    Tensor from = bucket.gradients;
+    if (!held_.moves_as_it_is(bucket)) {
+        reduction.from = to_be_moved(bucket);
+        from = reduction.from.tensor(type, 1, held_.padded_elements(bucket));
+    }
+    reduction.work = bucket.replicas->reduce_scatter(from, reduction.part.tensor(type, 1, bucket.part_elements));
+    return moved;
 }
 
-void GradientReduction::wait(std::size_t block, InstructionClock& clock) {
-    Reduction& reduction = reductions_[block];
+Buffer GradientReduction::to_be_moved(const HeldBucket& bucket) {
+    const DataType type = device_.accumulation_type();
+    Buffer buffer = device_.allocate(type, held_.padded_elements(bucket));
+    const Tensor moved = buffer.tensor(type, 1, held_.padded_elements(bucket));
+    for (const HeldBlock& held : held_.blocks_of(bucket)) {
+        const std::int64_t count = held.held.size();
+        Buffer room;
+        Tensor ordered = held.gradients.shaped(1, count);
+        if (held.reorders()) {
+            room = device_.allocate(type, count);
+            ordered = room.tensor(type, 1, count);
+            kernel_to_block_order(device_, model_, tensor_degree_, held.block.kind, held.gradients, ordered);
+        }
+        held_.to_parts(device_, held, ordered, moved);
+    }
+    return buffer;
+}
+
+void GradientReduction::wait(std::size_t bucket, InstructionClock& clock) {
+    Reduction& reduction = reductions_[bucket];
     if (reduction.work) clock.wait(*reduction.work);
     reduction.work.reset();
     reduction.from = {};
@@ -108,9 +122,9 @@ std::int64_t GradientReduction::reduce_tied(InstructionClock& clock) {
     const std::span<HeldBlock> blocks = held_.blocks();
     for (std::size_t i = 0; i < blocks.size(); ++i) {
         if (!blocks[i].tied) continue;
-        const bool scattered = held_.sharded() && i >= left_;
+        const bool scattered = held_.sharded() && blocks[i].bucket >= left_;
         if (scattered && blocks[i].owned.empty()) return 0;
-        wait(i, clock);
+        wait(blocks[i].bucket, clock);
         const Tensor gradient = scattered ? own_part(i) : blocks[i].gradients;
         const std::unique_ptr<Work> work = tied_->all_reduce(gradient, ReduceOperation::kSum);
         clock.wait(*work);
@@ -126,7 +140,9 @@ void GradientReduction::finish(InstructionClock& clock) {
 Tensor GradientReduction::own_part(std::size_t block) const {
     const HeldBlock& held = held_.blocks()[block];
     if (!held_.sharded()) return held.gradients.shaped(1, held.held.size());
-    return reductions_[block].part.tensor(device_.accumulation_type(), 1, held.owned.size());
+    const Reduction& reduction = reductions_[held.bucket];
+    return reduction.part.tensor(device_.accumulation_type(), 1, held_.buckets()[held.bucket].part_elements)
+        .elements(held.offset, held.owned.size());
 }
 
 }  // namespace headway::backend

@@ -12,9 +12,9 @@
 
 namespace headway::backend {
 
-/// Sums of a rank's gradients over the replicas, block by block: all-reduced, or reduce-scattered where the replicas
-/// share the optimizer's state. Blocks are reduced from the last to the first whatever the order of the chunks, so that
-/// replicas that split the model differently come to a common block in the same order.
+/// Sums of a rank's gradients over the replicas, bucket by bucket: all-reduced, or reduce-scattered where the replicas
+/// share the optimizer's state. Buckets are reduced from the last to the first whatever the order of the chunks, so
+/// that replicas that split the model differently come to a common one in the same order.
 class GradientReduction {
   public:
     GradientReduction(Device& device, const scenarios::Model& model, const scenarios::Layout& layout,
@@ -38,12 +38,13 @@ class GradientReduction {
   private:
     struct Reduction {
         bool ready = false;
-        Buffer from;  // padded, in block order
+        Buffer from;  // as it moves
         Buffer part;  // kept from step to step
         std::unique_ptr<Work> work;
     };
-    std::int64_t issue(std::size_t block);
-    void wait(std::size_t block, InstructionClock& clock);
+    std::int64_t issue(std::size_t bucket);
+    void wait(std::size_t bucket, InstructionClock& clock);
+    Buffer to_be_moved(const HeldBucket& bucket);
 
     Device& device_;
     const scenarios::Model& model_;
@@ -51,8 +52,8 @@ class GradientReduction {
     HeldBlocks& held_;
     Communicator* const shares_;  // null: each tensor rank has the whole gradient
     Communicator* const tied_;
-    std::vector<Reduction> reductions_;  // [blocks]
-    std::size_t left_ = 0;               // blocks before it are still to be issued
+    std::vector<Reduction> reductions_;  // [buckets]
+    std::size_t left_ = 0;               // buckets before it are still to be issued
 };
 
 /// Bytes that each member of a ring sends in a reduce-scatter or an all-gather of `message` bytes; an all-reduce sends

@@ -12,8 +12,8 @@
 
 namespace headway::backend {
 
-/// Working weights from master weights: where the replicas share the state, by all-gathers in the working type, block
-/// by block from the first to the last.
+/// Working weights from master weights: where the replicas share the state, by all-gathers in the working type, bucket
+/// by bucket from the first to the last.
 class ParameterGathering {
   public:
     ParameterGathering(Device& device, const scenarios::Model& model, const scenarios::Layout& layout,
@@ -32,17 +32,17 @@ class ParameterGathering {
   private:
     struct Gather {
         bool ready = false;
-        Buffer to;  // padded, in block order
+        Buffer to;  // as it moves; none where that is the weights themselves
         std::unique_ptr<Work> work;
     };
-    std::int64_t issue(std::size_t block);
+    std::int64_t issue(std::size_t bucket);
 
     Device& device_;
     const scenarios::Model& model_;
     const int tensor_degree_;
     HeldBlocks& held_;
-    std::vector<Gather> gathers_;  // [blocks]
-    std::size_t next_ = 0;         // blocks before it are issued
+    std::vector<Gather> gathers_;  // [buckets]
+    std::size_t next_ = 0;         // buckets before it are issued
 };
 
 }  // namespace headway::backend
