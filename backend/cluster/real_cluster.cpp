@@ -105,6 +105,9 @@ RealCluster::Duration RealCluster::train_one(IterationMeasurement& measurement, 
     for (const StepReport& report : reports) {
         if (report.rank >= 0) ranks.at(static_cast<std::size_t>(report.rank)) = report.step;
         stopped_ = stopped_ || (told && report.asked_to_stop);
+        if (!told) continue;
+        paced_ += report.operations;
+        late_ += report.late;
     }
     const double loss = ranks.front().step.loss;
     if (!std::isfinite(loss)) {
@@ -171,6 +174,7 @@ void RealCluster::start_episode(std::uint64_t seed) {
         fail(error);
     }
     execution_ = 0;
+    paced_ = late_ = 0;
     now_ = Duration();
     last_save_ = Duration();
     stopped_ = false;
@@ -265,8 +269,21 @@ void RealCluster::save_if_due() {
     save(!policy.asynchronous);
 }
 
+/// A declared pace that is not kept makes the run another one than the scenario says.
+void RealCluster::say_how_the_pace_was_kept() {
+    constexpr double kTolerated = 0.1;
+    if (declared_pace(scenario_, options_) <= 0.0 || paced_ == 0) return;
+    const double share = static_cast<double>(late_) / static_cast<double>(paced_);
+    if (share <= kTolerated) return;
+    reporter_.log(scenarios::LogEvent::Severity::kWarning, now_,
+                  std::to_string(static_cast<int>(share * 100.0 + 0.5)) +
+                      " % of the operations took longer than their declared pace: this machine is too busy or too slow "
+                      "for it (deploy.pace, or slower GPUs in the cluster)");
+}
+
 void RealCluster::finish() {
     if (over_) return;
+    say_how_the_pace_was_kept();
     if (step_ > saved_step_) save(true);
     Command end;
     end.kind = Command::Kind::kEnd;

@@ -62,6 +62,7 @@ class RealCluster final : public policies::TrainingCluster {
     void measure_healthy_iteration();
     void save(bool wait);
     void save_if_due();
+    void say_how_the_pace_was_kept();
     bool ended() const;
     [[noreturn]] void fail(const std::exception& error);
 
@@ -82,6 +83,8 @@ class RealCluster final : public policies::TrainingCluster {
     Duration now_;
     Duration last_save_;
     std::int64_t saved_step_ = 0;
+    std::int64_t paced_ = 0;  ///< operations at a declared pace, all processes
+    std::int64_t late_ = 0;   ///< of them: took longer
     bool stopped_ = false;
     bool over_ = false;  ///< the others have gone
 };

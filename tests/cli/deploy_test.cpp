@@ -3,6 +3,8 @@
 #include <signal.h>
 
 #include <cstdlib>
+#include <filesystem>
+#include <fstream>
 #include <nlohmann/json.hpp>
 
 #include "policies/episode.h"
@@ -150,6 +152,80 @@ TEST(Deploy, ALostProcessEndsTheRunAndClosesTheRecord) {
     EXPECT_FALSE(log.footers[0].complete);
     ASSERT_FALSE(log.logs.empty());
     EXPECT_EQ(log.logs.back().severity, scenarios::LogEvent::Severity::kError);
+}
+
+std::vector<double> losses_of(const std::filesystem::path& record) {
+    EventLog log;
+    EXPECT_EQ(scenarios::read_record(record, log).problem, "");
+    std::vector<double> losses;
+    for (const scenarios::IterationEvent& iteration : log.iterations) losses.push_back(iteration.loss.value_or(0.0));
+    return losses;
+}
+
+TEST(Deploy, GoesOnFromACheckpointAsIfItHadNeverStopped) {
+    const DeployFolder folder(deployable("", "{data: 2, pipeline: 2}"));
+    ASSERT_EQ(folder.headway("deploy s.yaml --iterations 10 --out whole.run.jsonl").exit_code, 0);
+    ASSERT_EQ(folder.headway("deploy s.yaml --iterations 6 --checkpoints kept --out a.run.jsonl").exit_code, 0);
+    // Under another plan, too: the state does not know how it was laid out.
+    const ProgramResult second = folder.headway(
+        "deploy s.yaml --iterations 10 --checkpoints kept --resume --out b.run.jsonl --set strategy.data=4 --set "
+        "strategy.pipeline=1");
+    ASSERT_EQ(second.exit_code, 0) << second.err;
+    std::vector<double> parts = losses_of(folder.path() / "a.run.jsonl");
+    EXPECT_EQ(parts.size(), 6u);
+    for (const double loss : losses_of(folder.path() / "b.run.jsonl")) parts.push_back(loss);
+    const std::vector<double> whole = losses_of(folder.path() / "whole.run.jsonl");
+    ASSERT_EQ(parts.size(), whole.size());
+    for (std::size_t i = 0; i < whole.size(); ++i) EXPECT_NEAR(parts[i] / whole[i], 1.0, 1e-5) << i;
+    EventLog log;
+    scenarios::read_record(folder.path() / "b.run.jsonl", log);
+    EXPECT_EQ(log.iterations.front().index, 6);
+
+    const ProgramResult other =
+        folder.headway("deploy s.yaml --iterations 10 --checkpoints kept --resume --set job.model.hidden=48");
+    EXPECT_EQ(other.exit_code, 2) << other.err;
+    EXPECT_THAT(other.err, HasSubstr("kept"));
+    const ProgramResult seed = folder.headway("deploy s.yaml --checkpoints kept --resume --set seed=2");
+    EXPECT_EQ(seed.exit_code, 2) << seed.err;
+    EXPECT_THAT(seed.err, HasSubstr("seed"));
+    const ProgramResult nothing = folder.headway("deploy s.yaml --checkpoints empty --resume");
+    EXPECT_EQ(nothing.exit_code, 2) << nothing.err;
+    EXPECT_THAT(nothing.err, HasSubstr("no checkpoint"));
+}
+
+TEST(Deploy, ADamagedCheckpointIsRefusedAndStays) {
+    const DeployFolder folder(deployable());
+    ASSERT_EQ(folder.headway("deploy s.yaml --iterations 2 --checkpoints kept").exit_code, 0);
+    const auto file = folder.path() / "kept" / "step-0000002" / "rank-00000.safetensors";
+    ASSERT_TRUE(std::filesystem::exists(file));
+    const auto size = std::filesystem::file_size(file);
+    {
+        std::fstream stream(file, std::ios::in | std::ios::out | std::ios::binary);
+        stream.seekp(static_cast<std::streamoff>(size / 2));
+        stream.put('\x5a');
+        stream.put('\xa5');
+    }
+    const ProgramResult result = folder.headway("deploy s.yaml --iterations 4 --checkpoints kept --resume");
+    EXPECT_EQ(result.exit_code, 2) << result.err;
+    EXPECT_THAT(result.err, HasSubstr("rank-00000.safetensors"));
+    EXPECT_EQ(std::filesystem::file_size(file), size);
+}
+
+TEST(Deploy, SigtermSavesAndExits) {
+    const DeployFolder folder(deployable("deploy: {checkpoints: kept}\n"));
+    const ProgramResult result = folder.headway("deploy s.yaml --iterations 100000 --out a.run.jsonl",
+                                                "& child=$!; sleep 2; kill -TERM $child; wait $child");
+    EXPECT_EQ(result.exit_code, 130) << result.err;
+    EventLog log;
+    EXPECT_EQ(scenarios::read_record(folder.path() / "a.run.jsonl", log).problem, "");
+    ASSERT_EQ(log.footers.size(), 1u);
+    EXPECT_FALSE(log.footers[0].complete);
+    ASSERT_FALSE(log.iterations.empty());
+    const std::int64_t next = log.iterations.back().index + 1;
+    const ProgramResult resumed =
+        folder.headway("deploy s.yaml --iterations " + std::to_string(next + 2) + " --resume --out b.run.jsonl");
+    ASSERT_EQ(resumed.exit_code, 0) << resumed.err;
+    EXPECT_EQ(losses_of(folder.path() / "b.run.jsonl").size(), 2u);
 }
 
 TEST(Deploy, OneProcessNeedsNoOthers) {
