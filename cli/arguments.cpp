@@ -323,6 +323,22 @@ Command parse_arguments(int argc, const char* const* argv, const std::string& ve
         ->type_name("DIR")
         ->required();
 
+    ExportWeightsArguments weights;
+    CLI::App* weights_command =
+        app.add_subcommand("export-weights", "Write a checkpoint's weights as Hugging Face's transformers read them");
+    weights_command->footer(kExportWeightsFooter);
+    weights_command->add_option("checkpoint", weights.checkpoint, "Folder of checkpoints, or one of them")
+        ->type_name("CHECKPOINT")
+        ->required();
+    weights_command->add_option("--out", weights.out, "Folder, or file that ends in .safetensors")
+        ->type_name("OUT")
+        ->required();
+    weights_command->add_option("--type", weights.type, "Type of the weights: f32, bf16 or f16")
+        ->check(CLI::IsMember({"f32", "bf16", "f16"}))
+        ->type_name("TYPE")
+        ->capture_default_str();
+    weights_command->add_flag("--force", weights.force, "Overwrite weights that exist");
+
     const std::string unknown = unknown_command(argc, argv, app);
     if (!unknown.empty()) {
         std::cerr << "headway: " << unknown << " (headway --help)\n";
@@ -375,6 +391,7 @@ Command parse_arguments(int argc, const char* const* argv, const std::string& ve
     if (list_command->parsed()) return list;
     if (validate_command->parsed()) return validate;
     if (compare_command->parsed()) return compare;
+    if (weights_command->parsed()) return weights;
     return exported;
 }
 

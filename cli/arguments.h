@@ -128,14 +128,21 @@ struct ExportArguments {
     std::filesystem::path csv;
 };
 
+struct ExportWeightsArguments {
+    std::filesystem::path checkpoint;
+    std::filesystem::path out;
+    std::string type = "f32";  ///< or "bf16", "f16"
+    bool force = false;
+};
+
 /// Nothing to run: help or version was printed to standard output, or a message to standard error.
 struct Finished {
     int exit_code = 0;
 };
 
-using Command =
-    std::variant<Finished, ReplayArguments, EvaluateArguments, TrainArguments, DeployArguments, CheckArguments,
-                 PlanArguments, ListArguments, ValidateArguments, CompareArguments, ExportArguments>;
+using Command = std::variant<Finished, ReplayArguments, EvaluateArguments, TrainArguments, DeployArguments,
+                             CheckArguments, PlanArguments, ListArguments, ValidateArguments, CompareArguments,
+                             ExportArguments, ExportWeightsArguments>;
 
 Command parse_arguments(int argc, const char* const* argv, const std::string& version);
 

@@ -19,6 +19,7 @@ int list(const ListArguments& arguments);
 int validate(const ValidateArguments& arguments);
 int compare(const CompareArguments& arguments);
 int export_run(const ExportArguments& arguments);
+int export_weights(const ExportWeightsArguments& arguments);
 
 int run_command(const Command& command, const std::string& version);
 

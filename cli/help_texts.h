@@ -101,6 +101,15 @@ Example:
   headway export monday.run.jsonl --csv tables
 )";
 
+inline constexpr const char* kExportWeightsFooter = R"(
+CHECKPOINT is a folder of checkpoints (deploy --checkpoints), of which the newest is taken, or one of them. The model has
+to be a GPT-2 or a Llama. OUT that ends in .safetensors becomes that file; else it is a folder, which gets
+model.safetensors and a config.json, so that transformers load it. deploy --init reads both.
+
+Example:
+  headway export-weights checkpoints --out my-gpt2
+)";
+
 inline constexpr const char* kValidateFooter = R"(
 Tables are YAML in one of the formats of scenarios/measured/README.md; a folder stands for all tables in it, and without
 any the tables that come with the program are predicted. For each row: prediction, measured value and signed error

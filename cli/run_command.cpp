@@ -23,6 +23,7 @@ struct CommandRunner {
     int operator()(const ValidateArguments& arguments) const { return validate(arguments); }
     int operator()(const CompareArguments& arguments) const { return compare(arguments); }
     int operator()(const ExportArguments& arguments) const { return export_run(arguments); }
+    int operator()(const ExportWeightsArguments& arguments) const { return export_weights(arguments); }
 };
 
 }  // namespace

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "backend/backend_error.h"
+#include "backend/checkpoint/hugging_face.h"
 #include "backend/cluster/packet.h"
 #include "backend/cluster/state_exchange.h"
 #include "backend/cuda/cuda_module.h"
@@ -131,6 +132,10 @@ void Member::initialise(std::uint64_t seed, bool resume) {
     clock_.stop();
     first_step_ = 0;
     trainer_->initialise(seed);
+    if (options_.weights) {
+        load_hugging_face(*options_.weights, scenario_.job, control_, *processors_.device, trainer_->state());
+        trainer_->state_changed();
+    }
     if (!resume || !store_) return;
     const std::optional<CheckpointInfo> newest = store_->newest();
     if (!newest) throw scenarios::ConfigError("--resume: no checkpoint in " + options_.checkpoints->string());

@@ -48,7 +48,7 @@ TEST(Program, PrintsVersionAndHelpToStandardOutput) {
     EXPECT_EQ(help.exit_code, 0);
     EXPECT_THAT(help.out, HasSubstr("Exit codes"));
     EXPECT_THAT(help.err, IsEmpty());
-    for (const char* command : {"replay", "check", "plan", "list", "validate", "compare", "export"}) {
+    for (const char* command : {"replay", "check", "plan", "list", "validate", "compare", "export", "export-weights"}) {
         EXPECT_THAT(help.out, HasSubstr(command));
         const ProgramResult own = folder.headway(std::string(command) + " --help");
         EXPECT_EQ(own.exit_code, 0) << command;
@@ -95,6 +95,10 @@ TEST(Program, RejectsWrongArgumentsWithOneMessage) {
                               "list gpu",
                               "compare a.run.jsonl b.run.jsonl",
                               "export no.run.jsonl --csv d",
+                              "export-weights a",
+                              "export-weights . --out w",
+                              "export-weights no-such-folder --out w",
+                              "export-weights . --out w --type f8",
                               "validate no-such-table.yaml",
                               "validate --stack no-such-stack",
                               "list gpus --catalogue no-such-folder",
