@@ -103,7 +103,7 @@ RandomRun random_run(std::uint64_t seed) {
 }
 
 TEST(RandomPlans, TrainAsOneProcessDoes) {
-    const std::uint64_t seeds = long_tests() ? 400 : 40;
+    const std::uint64_t seeds = long_tests() ? 1000 : 100;
     for (std::uint64_t seed = 1; seed <= seeds; ++seed) {
         const RandomRun run = random_run(seed);
         SCOPED_TRACE("seed " + std::to_string(seed) + ": " + run.job.model.name + ", " +
