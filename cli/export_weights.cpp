@@ -14,12 +14,15 @@ int export_weights(const ExportWeightsArguments& arguments) {
                                                                       {"f16", backend::WeightType::kFloat16}};
     const bool one_file = arguments.out.extension() == ".safetensors";
     const std::filesystem::path weights = one_file ? arguments.out : arguments.out / "model.safetensors";
+    if (one_file) expect_writable("--out", weights, arguments.force);
     std::error_code ignored;
-    if (one_file || std::filesystem::exists(weights, ignored)) expect_writable("--out", weights, arguments.force);
+    for (const std::filesystem::path& file : {weights, arguments.out / "config.json"})
+        if (!one_file && std::filesystem::exists(file, ignored)) expect_writable("--out", file, arguments.force);
     const std::filesystem::path folder = backend::find_checkpoint(arguments.checkpoint);
     backend::CheckpointReader checkpoint(folder);
     backend::export_hugging_face(checkpoint, arguments.out, kTypes.at(arguments.type));
-    print(weights.string() + ": weights of " + checkpoint.manifest().model.name + " after " +
+    const std::string& model = checkpoint.manifest().model.name;
+    print(weights.string() + ": weights" + (model.empty() ? "" : " of " + model) + " after " +
           std::to_string(checkpoint.manifest().step) + " steps, from " + folder.string() + "\n");
     return kSucceeded;
 }

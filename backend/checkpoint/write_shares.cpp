@@ -28,7 +28,10 @@ std::vector<scenarios::Interval> uncovered(const scenarios::Interval& whole,
 std::vector<std::vector<BlockPart>> write_shares(const scenarios::Model& model,
                                                  std::span<const std::vector<BlockPart>> owned,
                                                  std::span<const int> order) {
-    std::vector<int> processes(order.begin(), order.end());
+    // A plan may name GPUs beyond the processes that are left.
+    std::vector<int> processes;
+    for (const int process : order)
+        if (process >= 0 && process < static_cast<int>(owned.size())) processes.push_back(process);
     for (int process = 0; process < static_cast<int>(owned.size()); ++process)
         if (std::find(order.begin(), order.end(), process) == order.end()) processes.push_back(process);
 

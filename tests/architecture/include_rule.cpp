@@ -81,7 +81,9 @@ bool is_standard_header(std::string_view name) {
         "cxxabi.h",  "dlfcn.h",   "execinfo.h", "fcntl.h",  "immintrin.h",  "netdb.h",
         "poll.h",    "pthread.h", "sched.h",    "signal.h", "stdlib.h",     "spawn.h",
         "termios.h", "time.h",    "ucontext.h", "unistd.h", "netinet/in.h", "arpa/inet.h"};
-    if (name.starts_with("sys/") || std::find(kSystem.begin(), kSystem.end(), name) != kSystem.end()) return true;
+    if (name.starts_with("sys/") || name.starts_with("linux/") ||
+        std::find(kSystem.begin(), kSystem.end(), name) != kSystem.end())
+        return true;
     return !name.empty() && std::all_of(name.begin(), name.end(),
                                         [](unsigned char c) { return std::islower(c) || std::isdigit(c) || c == '_'; });
 }
