@@ -1,5 +1,7 @@
 #include "backend/cuda/nccl_session.h"
 
+#include <nccl.h>
+
 #include <algorithm>
 
 namespace headway::backend {
@@ -66,7 +68,10 @@ void NcclSession::run() {
         }
         if (!reason.empty()) control_.abort(reason);
         lock.lock();
+        // All at once: the memory that one frees is freed only when the kernels of the others have ended too.
+        ncclGroupStart();
         for (NcclWatched* watched : watched_) watched->abort();
+        ncclGroupEnd();
     }
 }
 

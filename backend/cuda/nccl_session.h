@@ -20,7 +20,7 @@ class NcclWatched {
     virtual ~NcclWatched() = default;
     /// Reports what failed or is late to the session.
     virtual void look(CollectiveWatch::Clock::time_point now) = 0;
-    /// Ends what runs on the device. Called once, after the session failed.
+    /// Ends what runs on the device. Called once, after the session failed, within a group of NCCL.
     virtual void abort() = 0;
 };
 

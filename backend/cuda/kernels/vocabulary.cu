@@ -55,7 +55,6 @@ __global__ void embedding_gradient_kernel(const std::int32_t* tokens, int count,
                 dtable.data[row * dtable.stride + column] = sum;
             }
         }
-        __syncthreads();
     }
 }
 
