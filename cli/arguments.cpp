@@ -266,6 +266,27 @@ Command parse_arguments(int argc, const char* const* argv, const std::string& ve
     deploy_command->add_flag("--json", deploy.json, "One JSON object instead of the report");
     add_catalogue(*deploy_command, deploy);
 
+    CalibrateArguments calibrate;
+    CLI::App* calibrate_command =
+        app.add_subcommand("calibrate", "Measure this machine's kernels and links into the catalogue");
+    calibrate_command->footer(kCalibrateFooter);
+    calibrate_command->add_option("--backend", calibrate.processors, "What to measure: host or cuda")
+        ->type_name("KIND")
+        ->check(CLI::IsMember({"host", "cuda"}));
+    calibrate_command->add_option("--out", calibrate.out, "Entry to write: CATALOGUE/gpus/NAME.yaml")
+        ->type_name("FILE")
+        ->required();
+    calibrate_command->add_option("--base", calibrate.base, "Entry of the GPU type that this is (host: host-core)")
+        ->type_name("GPU");
+    calibrate_command->add_option("--fabric", calibrate.fabric, "Entry of its links (host: host-loopback)")
+        ->type_name("FABRIC");
+    calibrate_command->add_option("--ranks", calibrate.ranks, "Processes that measure collectives; 1: none")
+        ->type_name("N")
+        ->check(CLI::Range(1, 64));
+    calibrate_command->add_flag("--force", calibrate.force, "Replace older entries");
+    calibrate_command->add_flag("--json", calibrate.json, "One JSON object instead of the report");
+    add_catalogue(*calibrate_command, calibrate);
+
     CheckArguments check;
     CLI::App* check_command =
         app.add_subcommand("check", "Check a scenario and print it with every default written out");
@@ -385,6 +406,10 @@ Command parse_arguments(int argc, const char* const* argv, const std::string& ve
     if (deploy_command->parsed()) {
         deploy.command_line.assign(argv + 1, argv + argc);
         return deploy;
+    }
+    if (calibrate_command->parsed()) {
+        calibrate.command_line.assign(argv + 1, argv + argc);
+        return calibrate;
     }
     if (check_command->parsed()) return check;
     if (plan_command->parsed()) return plan;

@@ -56,6 +56,17 @@ struct DeployArguments : CatalogueArguments {
     std::vector<std::string> command_line;  ///< what the person typed behind the program's name
 };
 
+struct CalibrateArguments : CatalogueArguments {
+    std::string processors = "host";    ///< or "cuda"
+    std::filesystem::path out;          ///< CATALOGUE/gpus/NAME.yaml
+    std::optional<std::string> base;    ///< GPU type that the device is
+    std::optional<std::string> fabric;  ///< that its links are
+    int ranks = 4;                      ///< processes that measure collectives together; 1: none
+    bool force = false;
+    bool json = false;
+    std::vector<std::string> command_line;  ///< what the person typed behind the program's name
+};
+
 struct CheckArguments : CatalogueArguments {
     std::filesystem::path scenario;
     std::vector<scenarios::Override> overrides;
@@ -141,8 +152,8 @@ struct Finished {
 };
 
 using Command = std::variant<Finished, ReplayArguments, EvaluateArguments, TrainArguments, DeployArguments,
-                             CheckArguments, PlanArguments, ListArguments, ValidateArguments, CompareArguments,
-                             ExportArguments, ExportWeightsArguments>;
+                             CalibrateArguments, CheckArguments, PlanArguments, ListArguments, ValidateArguments,
+                             CompareArguments, ExportArguments, ExportWeightsArguments>;
 
 Command parse_arguments(int argc, const char* const* argv, const std::string& version);
 

@@ -13,6 +13,7 @@ int replay(const ReplayArguments& arguments, const std::string& version);
 int evaluate(const EvaluateArguments& arguments, const std::string& version);
 int train(const TrainArguments& arguments, const std::string& version);
 int deploy(const DeployArguments& arguments, const std::string& version);
+int calibrate(const CalibrateArguments& arguments);
 int check(const CheckArguments& arguments);
 int plan(const PlanArguments& arguments);
 int list(const ListArguments& arguments);

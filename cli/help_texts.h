@@ -87,6 +87,17 @@ Examples:
   headway list models --json
 )";
 
+inline constexpr const char* kCalibrateFooter = R"(
+Examples:
+  headway calibrate --out scenarios/gpus/this-machine.yaml
+  headway calibrate --backend cuda --base H100-SXM5-80GB --fabric nvlink4 --ranks 8 --out scenarios/gpus/my-h100.yaml
+
+Times matrix products, attention, training steps of small models, and collectives among --ranks processes, and fits the
+constants of the cost model to them. Writes three entries of one name: the GPU, stacks/NAME.yaml (Headway's own backend
+on it) and fabrics/NAME.yaml. A scenario that names them is then simulated as this machine. Nothing else should run
+meanwhile.
+)";
+
 inline constexpr const char* kCompareFooter = R"(
 Example:
   headway compare monday.run.jsonl tuesday.run.jsonl

@@ -17,6 +17,7 @@ struct CommandRunner {
     int operator()(const EvaluateArguments& arguments) const { return evaluate(arguments, version); }
     int operator()(const TrainArguments& arguments) const { return train(arguments, version); }
     int operator()(const DeployArguments& arguments) const { return deploy(arguments, version); }
+    int operator()(const CalibrateArguments& arguments) const { return calibrate(arguments); }
     int operator()(const CheckArguments& arguments) const { return check(arguments); }
     int operator()(const PlanArguments& arguments) const { return plan(arguments); }
     int operator()(const ListArguments& arguments) const { return list(arguments); }

@@ -1,6 +1,8 @@
 #include "backend/calibration/catalogue_entries.h"
 
 #include <cmath>
+#include <cstdio>
+#include <cstdlib>
 
 #include "scenarios/language/read.h"
 #include "scenarios/language/value_text.h"
@@ -11,9 +13,9 @@ namespace {
 
 /// Four digits are more than a measurement holds.
 double rounded(double value) {
-    if (value == 0.0) return value;
-    const double unit = std::pow(10.0, std::floor(std::log10(std::abs(value))) - 3.0);
-    return std::round(value / unit) * unit;
+    char text[32];
+    std::snprintf(text, sizeof text, "%.4g", value);
+    return std::strtod(text, nullptr);
 }
 
 class EntryText {

@@ -21,7 +21,7 @@ GemmTiming time_forward(Device& device, const scenarios::GemmShape& shape) {
     const Tensor x = filled(device, owned, rows, depth, device.working_type(), 0.01);
     const Tensor weights = filled(device, owned, columns, depth, device.working_type(), 0.02);
     const Tensor y = filled(device, owned, rows, columns, device.working_type(), 0.0);
-    return {shape, median_time(device, [&] {
+    return {shape, typical_time(device, [&] {
                 device.operations().gemm(Transpose::kNo, Transpose::kYes, 1.0, x, weights, 0.0, y);
             })};
 }
@@ -34,7 +34,7 @@ GemmTiming time_weight_gradient(Device& device, const scenarios::GemmShape& shap
     const Tensor dy = filled(device, owned, depth, rows, device.working_type(), 0.01);
     const Tensor x = filled(device, owned, depth, columns, device.working_type(), 0.02);
     const Tensor dw = filled(device, owned, rows, columns, device.accumulation_type(), 0.0);
-    return {shape, median_time(device, [&] {
+    return {shape, typical_time(device, [&] {
                 device.operations().gemm(Transpose::kYes, Transpose::kNo, 1.0, dy, x, 1.0, dw);
             })};
 }
@@ -51,8 +51,8 @@ AttentionTiming time_attention(Device& device, const AttentionShape& shape) {
     const Tensor sums =
         filled(device, owned, shape.batch * shape.heads, shape.sequence, device.accumulation_type(), 0.0);
     AttentionTiming timing{shape, {}, {}};
-    timing.forward = median_time(device, [&] { device.operations().attention(shape, q, k, v, out, sums); });
-    timing.backward = median_time(
+    timing.forward = typical_time(device, [&] { device.operations().attention(shape, q, k, v, out, sums); });
+    timing.backward = typical_time(
         device, [&] { device.operations().attention_gradient(shape, dout, q, k, v, out, sums, dq, dk, dv); });
     return timing;
 }
@@ -61,7 +61,7 @@ CopyTiming time_copy(Device& device, std::int64_t elements) {
     std::vector<Buffer> owned;
     const Tensor from = filled(device, owned, 1, elements, DataType::kFloat32, 1.0);
     const Tensor to = filled(device, owned, 1, elements, DataType::kFloat32, 0.0);
-    return {scenarios::Bytes(2 * from.bytes()), median_time(device, [&] { device.operations().copy(from, to); })};
+    return {scenarios::Bytes(2 * from.bytes()), typical_time(device, [&] { device.operations().copy(from, to); })};
 }
 
 }  // namespace

@@ -29,9 +29,9 @@ class AnyTokens final : public TokenSource {
     int vocabulary_;
 };
 
-Duration median_of(std::vector<Duration> times) {
-    std::nth_element(times.begin(), times.begin() + static_cast<std::ptrdiff_t>(times.size() / 2), times.end());
-    return times[times.size() / 2];
+Duration lower_quartile(std::vector<Duration> times) {
+    std::nth_element(times.begin(), times.begin() + static_cast<std::ptrdiff_t>(times.size() / 4), times.end());
+    return times[times.size() / 4];
 }
 
 scenarios::Plan plan_of_one_rank(const scenarios::Job& job) {
@@ -101,7 +101,7 @@ std::optional<StepTiming> time_step(Device& device, CommunicatorMaker& communica
             if (timed.instruction.op == Op::kOptimizerStep) optimizers.push_back(spent);
         }
     }
-    return StepTiming{job, median_of(forwards), median_of(backwards), median_of(optimizers)};
+    return StepTiming{job, lower_quartile(forwards), lower_quartile(backwards), lower_quartile(optimizers)};
 }
 
 }  // namespace headway::backend

@@ -10,8 +10,8 @@
 #include "scenarios/language/job.h"
 #include "scenarios/language/units.h"
 
-/// What `headway calibrate` measures: kernels, training steps of small models, and collectives. Each time is the median
-/// of several rounds.
+/// What `headway calibrate` measures: kernels, training steps of small models, and collectives. Each time is the lower
+/// quartile of several rounds.
 namespace headway::backend {
 
 struct GemmTiming {

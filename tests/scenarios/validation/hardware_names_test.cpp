@@ -93,6 +93,7 @@ TEST(HardwareNames, TakeTheLongestBeginningOfASoftwareName) {
 
 TEST(HardwareNames, KnowTheNodeFabricOfEveryGpuInTheCatalogue) {
     for (const std::string& gpu : catalogue_names(shipped_catalogue(), "gpus")) {
+        if (gpu == "this-machine") continue;  // made here by a calibration, and in no table
         MeasuredCluster cluster = selene_node();
         cluster.gpu = gpu;
         EXPECT_EQ(reason_for(cluster), "found") << gpu;
