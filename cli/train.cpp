@@ -9,7 +9,7 @@
 #include <memory>
 #include <optional>
 
-#include "backend/communicator/gloo_communicator.h"
+#include "backend/communicator/host_reduction.h"
 #include "backend/launch/process_rank.h"
 #include "cli/catalogue_choice.h"
 #include "cli/commands.h"
@@ -261,7 +261,7 @@ std::unique_ptr<policies::Reduction> processes_of(const TrainArguments& argument
     }
     const std::chrono::milliseconds timeout(static_cast<std::int64_t>(arguments.timeout_minutes * 6e4));
     const backend::MeetingPoint meeting = backend::meeting_point(process, arguments.rendezvous, timeout);
-    return std::make_unique<backend::GlooCommunicator>(meeting.point, process.rank, process.size, timeout);
+    return std::make_unique<backend::HostReduction>(meeting.point, process.rank, process.size, timeout);
 }
 
 }  // namespace

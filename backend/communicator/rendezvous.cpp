@@ -190,40 +190,6 @@ void Rendezvous::accept_peer() {
     peers_.push_back(peer);
 }
 
-Rendezvous::Table Rendezvous::gather(const std::string& key, const std::vector<char>& value) {
-    Table table{{key, value}};
-    for (std::size_t i = 0; i + 1 < static_cast<std::size_t>(size_); ++i) {
-        if (i == peers_.size()) accept_peer();
-        const std::string said = receive_text(peers_[i]);
-        const std::string text = receive_text(peers_[i]);
-        if (!table.emplace(said, std::vector<char>(text.begin(), text.end())).second)
-            fail("gather", "two processes say that they are rank " + said);
-    }
-    return table;
-}
-
-Rendezvous::Table Rendezvous::exchange(const std::string& key, const std::vector<char>& value) {
-    if (rank_ == 0) {
-        const Table table = gather(key, value);
-        for (const int peer : peers_) {
-            for (const auto& [said, content] : table) {
-                send_text(peer, said);
-                send_text(peer, std::string(content.begin(), content.end()));
-            }
-        }
-        return table;
-    }
-    send_text(descriptor_, key);
-    send_text(descriptor_, std::string(value.begin(), value.end()));
-    Table table;
-    for (int i = 0; i < size_; ++i) {
-        const std::string said = receive_text(descriptor_);
-        const std::string content = receive_text(descriptor_);
-        table[said] = std::vector<char>(content.begin(), content.end());
-    }
-    return table;
-}
-
 std::string Rendezvous::objection_to(const Hello& hello, const std::vector<int>& by_rank) const {
     if (hello.size != size_)
         return "rank " + std::to_string(hello.rank) + " was started as one of " + std::to_string(hello.size) +

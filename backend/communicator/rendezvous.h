@@ -2,7 +2,6 @@
 
 #include <chrono>
 #include <cstdint>
-#include <map>
 #include <string>
 #include <vector>
 
@@ -18,13 +17,10 @@ struct RendezvousPoint {
 /// Throws std::invalid_argument for a text that is not "HOST:PORT".
 RendezvousPoint parse_rendezvous(const std::string& text);
 
-/// Every process of a job tells every other one thing, or several one after another. Rank 0 listens at the point, the
-/// others connect to it, as soon as it is there; nothing is left running afterwards. Throws BackendError, after
-/// `timeout` at the latest.
+/// How the processes of a job get a connection each to rank 0: it listens at the point, the others connect to it, as
+/// soon as it is there; nothing is left running afterwards. Throws BackendError, after `timeout` at the latest.
 class Rendezvous {
   public:
-    using Table = std::map<std::string, std::vector<char>>;
-
     /// Rank 0: listens. The others: connect.
     Rendezvous(const RendezvousPoint& point, int rank, int size, std::chrono::milliseconds timeout);
     ~Rendezvous();
@@ -33,9 +29,7 @@ class Rendezvous {
 
     /// Numeric address of this process by which the others of the job can reach it.
     const std::string& own_address() const { return own_address_; }
-    /// Every process calls it equally often, with different keys; returns what all of them said this time.
-    Table exchange(const std::string& key, const std::vector<char>& value);
-    /// Instead of exchange: rank 0 gets a connected socket to every other rank [size, -1 for itself], the others get
+    /// Once: rank 0 gets a connected socket to every other rank [size, -1 for itself], the others get
     /// [size] with one to rank 0. They are the caller's to close. Fails in all when two processes say that they are the
     /// same rank, or one was started for another number of processes.
     std::vector<int> take_connections();
@@ -58,7 +52,6 @@ class Rendezvous {
     void send_text(int descriptor, const std::string& text) const;
     std::string receive_text(int descriptor) const;
     void accept_peer();
-    Table gather(const std::string& key, const std::vector<char>& value);
     std::string objection_to(const Hello& hello, const std::vector<int>& by_rank) const;
 
     RendezvousPoint point_;

@@ -237,7 +237,7 @@ TEST(Train, EndsInEveryProcessWhenOneDoes) {
                    " >first.out 2>first.err </dev/null & first=$!; while [ ! -s both.policy.checkpoint ]; do sleep "
                    "0.02; done; kill -9 $first; wait $second; echo $? >codes; wait $first; true");
     EXPECT_EQ(folder.read("codes"), "1\n");
-    EXPECT_THAT(folder.read("second.err"), HasSubstr("headway: rank 1 of 2: all-reduce: "));
+    EXPECT_THAT(folder.read("second.err"), HasSubstr("headway: rank 1 of 2: all-reduce of group 'training' (member 1 of 2): rank 0 was lost"));
 }
 
 TEST(Train, AsksForAPlaceToMeet) {
