@@ -1,7 +1,6 @@
 #include "backend/communicator/shared_memory.h"
 
 #include <fcntl.h>
-#include <linux/futex.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -19,6 +18,7 @@ namespace headway::backend {
 
 namespace {
 
+constexpr int kFutexWait = 0, kFutexWake = 1;  // futex(2)
 constexpr std::size_t kHeadBytes = 16 << 10;
 constexpr std::size_t kMostMembers = 512;
 constexpr std::uint32_t kRounds = 0x3fffffff;
@@ -34,11 +34,11 @@ void futex_wait(std::atomic<std::uint32_t>& word, std::uint32_t value, std::chro
     timespec time{};
     time.tv_sec = timeout.count() / 1'000'000'000;
     time.tv_nsec = timeout.count() % 1'000'000'000;
-    ::syscall(SYS_futex, &word, FUTEX_WAIT, value, &time, nullptr, 0);
+    ::syscall(SYS_futex, &word, kFutexWait, value, &time, nullptr, 0);
 }
 
 void futex_wake_all(std::atomic<std::uint32_t>& word) {
-    ::syscall(SYS_futex, &word, FUTEX_WAKE, INT_MAX, nullptr, nullptr, 0);
+    ::syscall(SYS_futex, &word, kFutexWake, INT_MAX, nullptr, nullptr, 0);
 }
 
 }  // namespace
