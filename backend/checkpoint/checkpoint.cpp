@@ -58,7 +58,7 @@ std::vector<StagedPart> staged(Device& device, std::span<const StateSlice> state
         for (std::size_t i = 0; i < kStateParts; ++i) {
             const Tensor from =
                 tensors_of(*slice)[i]->elements(part.elements.begin - slice->elements.begin, part.elements.size());
-            copy.state[i].resize(static_cast<std::size_t>(from.bytes()));
+            copy.state[i] = HostCopy(from.bytes());
             device.to_host(from, copy.state[i].data());
         }
     }

@@ -38,7 +38,7 @@ SavedFile write_state_file(const std::filesystem::path& file, std::span<const St
     for (std::size_t p = 0; p < parts.size(); ++p) {
         const auto chunk_bytes = static_cast<std::size_t>(kChunkElements * (parts[p].wide ? 8 : 4));
         for (std::size_t i = 0; i < kStateParts; ++i) {
-            std::span<const std::byte> rest = parts[p].state[i];
+            std::span<const std::byte> rest = parts[p].state[i].bytes();
             while (!rest.empty()) {
                 if (!going_on()) throw BackendError("writing " + file.string(), "given up");
                 const std::span<const std::byte> chunk = rest.first(std::min(rest.size(), chunk_bytes));

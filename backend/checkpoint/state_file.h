@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <functional>
+#include <memory>
 #include <span>
 #include <vector>
 
@@ -18,11 +19,25 @@ namespace headway::backend {
 /// Elements that share a checksum: what is read of a file at least.
 constexpr std::int64_t kChunkElements = std::int64_t{1} << 20;
 
+/// Host memory that is not cleared first: with gigabytes of state that is time the training waits.
+class HostCopy {
+  public:
+    HostCopy() = default;
+    explicit HostCopy(std::int64_t bytes)
+        : bytes_(bytes), data_(std::make_unique_for_overwrite<std::byte[]>(static_cast<std::size_t>(bytes))) {}
+    std::byte* data() { return data_.get(); }
+    std::span<const std::byte> bytes() const { return {data_.get(), static_cast<std::size_t>(bytes_)}; }
+
+  private:
+    std::int64_t bytes_ = 0;
+    std::unique_ptr<std::byte[]> data_;
+};
+
 /// Host copy of what one process writes.
 struct StagedPart {
     BlockPart part;
-    bool wide = false;                                      ///< float64, else float32
-    std::array<std::vector<std::byte>, kStateParts> state;  ///< of part.elements
+    bool wide = false;                        ///< float64, else float32
+    std::array<HostCopy, kStateParts> state;  ///< of part.elements
 };
 
 /// Writes, syncs and closes. `going_on` is asked between chunks; where it says no the file stays unfinished and

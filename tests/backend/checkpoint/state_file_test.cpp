@@ -22,8 +22,8 @@ StagedPart counted_part(const scenarios::Block& block, std::int64_t elements) {
         std::vector<float> values;
         for (std::int64_t e = 0; e < elements; ++e)
             values.push_back(static_cast<float>(1000 + e) + 0.25F * static_cast<float>(i));
-        staged.state[i].resize(values.size() * sizeof(float));
-        std::memcpy(staged.state[i].data(), values.data(), staged.state[i].size());
+        staged.state[i] = HostCopy(elements * 4);
+        std::memcpy(staged.state[i].data(), values.data(), values.size() * sizeof(float));
     }
     return staged;
 }
@@ -33,8 +33,9 @@ class StateFile : public ::testing::Test {
     static constexpr std::int64_t kElements = 2 * kChunkElements + 500;
 
     StateFile() {
-        const std::vector<StagedPart> parts = {counted_part({BlockKind::kHead, -1}, 10),
-                                               counted_part({BlockKind::kLayerSplit, 3}, kElements)};
+        std::vector<StagedPart> parts;
+        parts.push_back(counted_part({BlockKind::kHead, -1}, 10));
+        parts.push_back(counted_part({BlockKind::kLayerSplit, 3}, kElements));
         saved_ = write_state_file(folder_.path() / "state", parts, [] { return true; });
     }
 
@@ -84,7 +85,8 @@ TEST_F(StateFile, DamageIsFoundInTheChunkThatHasIt) {
 }
 
 TEST_F(StateFile, IsGivenUpOnRequest) {
-    const std::vector<StagedPart> parts = {counted_part({BlockKind::kHead, -1}, 10)};
+    std::vector<StagedPart> parts;
+    parts.push_back(counted_part({BlockKind::kHead, -1}, 10));
     EXPECT_THROW(write_state_file(folder_.path() / "other", parts, [] { return false; }), BackendError);
 }
 
