@@ -8,7 +8,6 @@
 #include <utility>
 #include <vector>
 
-#include "backend/calibration/rounds.h"
 #include "backend/calibration/timings.h"
 #include "backend/cuda/cuda_module.h"
 #include "scenarios/costs/parameters.h"
@@ -52,9 +51,24 @@ class DeviceFigures : public ::testing::Test {
         device_->operations().fill(made, value);
         return made;
     }
+    /// Of one call: median of rounds of about 5 ms.
     template <typename Call>
     Duration time(const Call& call) {
-        return backend::median_time(*device_, call);
+        const auto of_calls = [&](int calls) {
+            const backend::Mark begin = device_->mark();
+            for (int i = 0; i < calls; ++i) call();
+            const backend::Mark end = device_->mark();
+            const Duration passed = device_->time_of(end) - device_->time_of(begin);
+            device_->forget_marks();
+            return passed;
+        };
+        of_calls(2);
+        const Duration one = of_calls(3).scaled(1.0 / 3.0);
+        const int calls = static_cast<int>(std::clamp(Duration::milliseconds(5.0) / one, 1.0, 2000.0));
+        std::vector<Duration> rounds;
+        for (int round = 0; round < 9; ++round) rounds.push_back(of_calls(calls).scaled(1.0 / calls));
+        std::nth_element(rounds.begin(), rounds.begin() + 4, rounds.end());
+        return rounds[4];
     }
 
     std::unique_ptr<Device> device_;
