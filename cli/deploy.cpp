@@ -100,18 +100,24 @@ int serve(const DeployArguments& arguments, const backend::ProcessRank& process,
 /// The record is closed whatever happens.
 class OpenRecord {
   public:
-    OpenRecord(scenarios::RunSink& sink, const backend::RealCluster& cluster) : sink_(sink), cluster_(cluster) {}
+    OpenRecord(scenarios::RunSink& sink, const scenarios::SummarySink& seen, const backend::RealCluster& cluster)
+        : sink_(sink), seen_(seen), cluster_(cluster) {}
     void fail(const std::string& why) {
         sink_.log({scenarios::LogEvent::Severity::kError, cluster_.now().ns(), why});
         scenarios::RunFooter footer;
         footer.complete = false;
         footer.wall_ns = cluster_.now().ns();
+        if (seen_.begun()) {
+            footer.decisions = seen_.summary().decisions;
+            footer.switches = seen_.summary().switches;
+        }
         footer.gpus = cluster_.gpu_summaries();
         sink_.end(footer);
     }
 
   private:
     scenarios::RunSink& sink_;
+    const scenarios::SummarySink& seen_;
     const backend::RealCluster& cluster_;
 };
 
@@ -141,7 +147,7 @@ int lead(const DeployArguments& arguments, const backend::ProcessRank& process, 
     PolicyRun run(deployment.scenario, oversight, 0);
     backend::RealCluster cluster(deployment.scenario, deployment.plan, options, control, member, &sink,
                                  arguments.level == scenarios::RecordLevel::kOperations);
-    OpenRecord open(sink, cluster);
+    OpenRecord open(sink, summary, cluster);
     bool complete = false;
     try {
         policies::EpisodeSummary done = run.run(cluster, deployment.plan, sink);

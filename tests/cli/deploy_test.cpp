@@ -150,6 +150,7 @@ TEST(Deploy, ALostProcessEndsTheRunAndClosesTheRecord) {
     EXPECT_EQ(status.problem, "");
     ASSERT_EQ(log.footers.size(), 1u);
     EXPECT_FALSE(log.footers[0].complete);
+    EXPECT_EQ(static_cast<std::size_t>(log.footers[0].decisions), log.decisions.size());
     ASSERT_FALSE(log.logs.empty());
     EXPECT_EQ(log.logs.back().severity, scenarios::LogEvent::Severity::kError);
 }
