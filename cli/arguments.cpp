@@ -248,6 +248,7 @@ Command parse_arguments(int argc, const char* const* argv, const std::string& ve
         ->type_name("N")
         ->check(CLI::Range(std::int64_t{1}, std::int64_t{100'000'000}));
     deploy_command->add_option("--out", deploy.out, "Write the run record here")->type_name("RUN.jsonl");
+    deploy_command->add_option("--trace", deploy.trace, "Write a Chrome trace here")->type_name("TRACE.json");
     deploy_command->add_option("--level", deploy_level, "What the record holds: decisions, iterations or operations")
         ->type_name("LEVEL")
         ->capture_default_str();

@@ -46,6 +46,7 @@ struct DeployArguments : CatalogueArguments {
     std::optional<std::filesystem::path> data;
     std::optional<std::int64_t> iterations;
     std::optional<std::filesystem::path> out;
+    std::optional<std::filesystem::path> trace;
     scenarios::RecordLevel level = scenarios::RecordLevel::kIterations;
     std::optional<std::filesystem::path> weights;  ///< to begin with
     std::optional<std::filesystem::path> checkpoints;

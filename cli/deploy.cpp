@@ -22,6 +22,7 @@
 #include "cli/standard_output.h"
 #include "scenarios/language/config_error.h"
 #include "scenarios/language/read.h"
+#include "scenarios/record/exports.h"
 #include "scenarios/record/report.h"
 #include "scenarios/record/run_writer.h"
 
@@ -140,13 +141,18 @@ int lead(const DeployArguments& arguments, const backend::ProcessRank& process, 
         record = std::make_unique<scenarios::RecordWriter>(*arguments.out, record_options);
         sinks.push_back(record.get());
     }
+    std::unique_ptr<scenarios::TraceWriter> trace;
+    if (arguments.trace) {
+        trace = std::make_unique<scenarios::TraceWriter>(*arguments.trace);
+        sinks.push_back(trace.get());
+    }
     scenarios::SinkList sink(sinks);
+    const bool operations = arguments.trace || arguments.level == scenarios::RecordLevel::kOperations;
     Oversight oversight;
     oversight.guards = guards_without(arguments.no_guards);
     oversight.shadow = arguments.shadow;
     PolicyRun run(deployment.scenario, oversight, 0);
-    backend::RealCluster cluster(deployment.scenario, deployment.plan, options, control, member, &sink,
-                                 arguments.level == scenarios::RecordLevel::kOperations);
+    backend::RealCluster cluster(deployment.scenario, deployment.plan, options, control, member, &sink, operations);
     OpenRecord open(sink, summary, cluster);
     bool complete = false;
     try {

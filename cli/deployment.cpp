@@ -115,6 +115,7 @@ std::optional<Deployment> prepare_deployment(const DeployArguments& arguments, b
         expect_writable("--out", *arguments.out, arguments.force);
         expect_record_or_nothing("--out", *arguments.out);
     }
+    if (arguments.trace) expect_writable("--trace", *arguments.trace, arguments.force);
     const bool host = arguments.processors == "host";
     if (host && local) expect_host_memory(deployment, places);
     deployment.not_felt =

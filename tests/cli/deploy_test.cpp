@@ -64,7 +64,8 @@ disturbances:
 
 TEST(Deploy, TrainsOnProcessesOfThisMachineAndSaysSo) {
     const DeployFolder folder(deployable("", "{data: 2, pipeline: 2}"));
-    const ProgramResult result = folder.headway("deploy s.yaml --out a.run.jsonl --level operations --json");
+    const ProgramResult result =
+        folder.headway("deploy s.yaml --out a.run.jsonl --level operations --trace a.json --json");
     ASSERT_EQ(result.exit_code, 0) << result.err;
     EXPECT_THAT(result.err, HasSubstr("iteration 20/20   loss "));
     const json report = json::parse(result.out);
@@ -90,6 +91,7 @@ TEST(Deploy, TrainsOnProcessesOfThisMachineAndSaysSo) {
     }
     ASSERT_EQ(log.operation_events.size(), 20u);
     EXPECT_GT(log.operation_events[0].entries.size(), 4u * 8u);
+    EXPECT_GT(json::parse(folder.read("a.json"))["traceEvents"].size(), 4u * 8u);
     EXPECT_EQ(folder.headway("export a.run.jsonl --csv tables").exit_code, 0);
     EXPECT_TRUE(folder.has("tables/a.loss.csv"));
     EXPECT_EQ(folder.headway("compare a.run.jsonl a.run.jsonl").exit_code, 0);
