@@ -42,6 +42,7 @@ class CandidateGenerator::Impl {
             model_error_ = facts_.healthy_iteration / predictor_.iteration(facts_.initial_plan);
         predictor_.of_layout(facts_.initial_plan)->prepare(facts_.initial_plan);
         start_episode();
+        faster_when_healthy_ = faster_when_healthy();
     }
 
     void start_episode() {
@@ -97,12 +98,25 @@ class CandidateGenerator::Impl {
                std::equal(further.begin(), further.end(), last_further_.begin(), last_further_.end());
     }
 
-    /// Searching layouts takes longest: only for the initial plan, which may not be the best one there is, and where
-    /// all that was found so far leaves something to gain.
+    /// The initial plan may not be the best one there is: layouts that are faster with everything healthy.
+    std::vector<Plan> faster_when_healthy() {
+        const scenarios::Conditions healthy;
+        const std::vector<int> nothing_lost;
+        Proposal proposal(facts_, predictor_, healthy, nothing_lost, corrections_);
+        proposal.start(keep(facts_.initial_plan, proposal.iteration(facts_.initial_plan)));
+        return layouts_.offer(proposal);
+    }
+
+    /// Searching layouts takes longest: only where all that was found so far leaves something to gain.
     bool worth_a_new_layout(const Proposal& proposal, const Plan& plan) {
-        if (plan == facts_.initial_plan) return true;
+        if (mixed_ && plan == facts_.initial_plan) return true;
         const Duration healthy = predictor_.iteration(facts_.initial_plan).scaled(corrections_.common());
         return proposal.fastest() > healthy.scaled(kHardlySlower);
+    }
+
+    void offer_layouts(Proposal& proposal, const Plan& plan) {
+        if (plan == facts_.initial_plan) layouts_.offer_again(proposal, faster_when_healthy_);
+        if (worth_a_new_layout(proposal, plan)) layouts_.offer(proposal);
     }
 
     Candidate keep(const Plan& plan, Duration iteration) {
@@ -158,7 +172,7 @@ class CandidateGenerator::Impl {
         }
         offer_placements(proposal, *layout);
         offer_other_sizes(proposal, *layout);
-        if (worth_a_new_layout(proposal, plan)) layouts_.offer(proposal);
+        offer_layouts(proposal, plan);
         if (!(facts_.initial_plan == plan))
             proposal.offer(Kind::kReturn, facts_.initial_plan, "back to the initial plan", 0.0);
         if (plan_before_ && !(*plan_before_ == plan))
@@ -175,6 +189,7 @@ class CandidateGenerator::Impl {
     SpareParts spares_;
     bool mixed_ = false;  ///< the cluster has several types of GPUs
     LayoutOffers layouts_;
+    std::vector<Plan> faster_when_healthy_;  ///< than the initial plan
     double model_error_ = 1.0;
 
     std::optional<Plan> last_plan_, plan_before_;

@@ -16,8 +16,9 @@ using Kind = Candidate::Kind;
 
 namespace {
 
-constexpr double kSlowWorker = 1.03;  ///< over the middle one
-constexpr double kFaster = 0.005;     ///< than everything offered before: moving costs more than sharing
+constexpr double kSlowWorker = 1.03;     ///< over the middle one
+constexpr double kFaster = 0.005;        ///< than everything offered before: moving costs more than sharing
+constexpr double kFasterLeftOut = 0.02;  ///< what is left out is not measured, and missing when it is well again
 
 /// How slow every worker is, whatever its stage.
 class WorkerSpeeds {
@@ -52,8 +53,9 @@ void offer_with_rebalancing(Proposal& proposal, Kind kind, const Plan& plan, con
     const auto layout = proposal.predictor().of_layout(plan);
     layout->set(proposal.conditions());
     Rebalancer rebalancer(*layout, proposal.facts().job, proposal.facts().adapt);
+    const double faster = kind == Kind::kDropGpus ? kFasterLeftOut : kFaster;
     const auto offer = [&](const Plan& better, const std::string& also) {
-        proposal.offer(kind, better, why + also, proposal.gain_over_fastest(kFaster));
+        proposal.offer(kind, better, why + also, proposal.gain_over_fastest(faster));
     };
     if (const auto both = rebalancer.split_and_share(plan, true)) offer(*both, ", with layers and shares to suit");
     if (const auto shared = rebalancer.share(plan)) offer(*shared, ", with shares to suit");

@@ -20,7 +20,9 @@ using Kind = Candidate::Kind;
 
 namespace {
 
-constexpr double kFasterLayout = 0.01;  ///< than everything offered before: a new layout moves nearly all state
+constexpr double kFasterLayout = 0.01;   ///< than everything offered before: a new layout moves nearly all state
+constexpr double kFasterWithout = 0.02;  ///< what is left out is not measured, and missing when it is well again
+constexpr double kFasterHealthy = 0.03;  ///< where nothing is slow: what will be may suit another layout less
 constexpr std::size_t kLayoutsTried = 3;
 constexpr std::size_t kLayoutsLookedAt = 16;  ///< many do not fit in memory
 constexpr int kManyGpus = 4096;               ///< from here on only the most promising layout
@@ -101,15 +103,28 @@ bool LayoutOffers::may_be_faster(Proposal& proposal, const PlanningTask& task, c
     return healthy_.back().second < limit;
 }
 
-void LayoutOffers::offer(Proposal& proposal) {
+double LayoutOffers::least_gain(const Proposal& proposal) {
+    return proposal.conditions() == scenarios::Conditions() ? kFasterHealthy : kFasterLayout;
+}
+
+std::vector<Plan> LayoutOffers::offer(Proposal& proposal) {
     const ClusterFacts& facts = proposal.facts();
-    if (!facts.adapt.placement && !facts.adapt.degrees) return;
-    const Plan plan = proposal.plan();
-    const Duration limit = proposal.fastest().scaled((1.0 - kFasterLayout) / proposal.corrections().common());
+    if (!facts.adapt.placement && !facts.adapt.degrees) return {};
+    const Duration limit = proposal.fastest().scaled((1.0 - least_gain(proposal)) / proposal.corrections().common());
     const std::size_t wanted = facts.cluster.gpus() >= kManyGpus ? 1 : kLayoutsTried;
-    for (const Plan& other : promising(proposal, limit, wanted))
-        proposal.offer(kind_of_change(plan, other), other, why_other_layout(plan, other),
-                       proposal.gain_over_fastest(kFasterLayout));
+    std::vector<Plan> found = promising(proposal, limit, wanted);
+    offer_again(proposal, found);
+    return found;
+}
+
+void LayoutOffers::offer_again(Proposal& proposal, const std::vector<Plan>& plans) {
+    const Plan plan = proposal.plan();
+    const double least = least_gain(proposal);
+    for (const Plan& other : plans) {
+        const Kind kind = kind_of_change(plan, other);
+        proposal.offer(kind, other, why_other_layout(plan, other),
+                       proposal.gain_over_fastest(kind == Kind::kDropGpus ? std::max(least, kFasterWithout) : least));
+    }
 }
 
 void LayoutOffers::offer_after_loss(Proposal& proposal) {

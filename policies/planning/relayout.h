@@ -16,11 +16,15 @@ class LayoutOffers {
   public:
     /// `mixed`: the cluster has several types of GPUs.
     explicit LayoutOffers(bool mixed) : mixed_(mixed) {}
-    void offer(Proposal& proposal);
+    /// Returns what is offered.
+    std::vector<scenarios::Plan> offer(Proposal& proposal);
+    /// Plans of an earlier search under the same plan.
+    void offer_again(Proposal& proposal, const std::vector<scenarios::Plan>& plans);
     /// After a loss: other degrees on the GPUs that are left, where that is faster than every restart offered before.
     void offer_after_loss(Proposal& proposal);
 
   private:
+    static double least_gain(const Proposal& proposal);
     /// Plans of other layouts whose bounds promise an iteration below `limit` (before correction), the most promising
     /// first: at most `wanted`, each on the GPUs that suit it.
     std::vector<scenarios::Plan> promising(Proposal& proposal, scenarios::Duration limit, std::size_t wanted);
