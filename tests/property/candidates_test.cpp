@@ -66,8 +66,8 @@ TEST_P(Candidates, AreLegalAndTakeWhatTheySay) {
         double sum = 0.0;
         for (const scenarios::Duration duration : measured.iterations) sum += duration.s();
         const double took = sum / static_cast<double>(measured.iterations.size());
-        // Other degrees have other kernels: how much of a slow GPU is its memory, nobody measures.
-        const double tolerance = candidate.kind == Candidate::Kind::kChangeDegrees ? 0.04 : 0.03;
+        // Other degrees: contention that they bring about is not predicted, nor how much of a slow GPU is its memory.
+        const double tolerance = candidate.plan.layout == cluster.facts().initial_plan.layout ? 0.03 : 0.08;
         EXPECT_NEAR(candidate.predicted.iteration.s() / took, 1.0, tolerance) << name << "; took " << took;
     }
 }
