@@ -96,8 +96,9 @@ std::optional<ControlFrame> ControlLinks::receive(int peer, Clock::time_point la
     return frame;
 }
 
-std::string ControlLinks::failure() const {
-    const std::lock_guard lock(mutex_);
+std::string ControlLinks::failure() {
+    std::unique_lock lock(mutex_);
+    changed_.wait(lock, [&] { return failure_.empty() || all_told_ || telling_ == std::this_thread::get_id(); });
     return failure_;
 }
 
@@ -116,6 +117,7 @@ void ControlLinks::fail_from(std::size_t origin, const std::string& reason, std:
     wake();
     const std::vector<std::weak_ptr<Listener>> listeners = listeners_;
     const std::string told = failure_;
+    telling_ = std::this_thread::get_id();
     lock.unlock();
     for (const std::weak_ptr<Listener>& weak : listeners) {
         const std::shared_ptr<Listener> listener = weak.lock();
@@ -124,6 +126,8 @@ void ControlLinks::fail_from(std::size_t origin, const std::string& reason, std:
         if (listener->notify) std::exchange(listener->notify, nullptr)(told);
     }
     lock.lock();
+    all_told_ = true;
+    changed_.notify_all();
 }
 
 std::shared_ptr<void> ControlLinks::when_failed(std::function<void(const std::string&)> notify) {

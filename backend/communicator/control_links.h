@@ -38,8 +38,8 @@ class ControlLinks {
     void send(int peer, ControlFrame frame);
     /// Nothing when a failure, or `latest`, comes first.
     std::optional<ControlFrame> receive(int peer, Clock::time_point latest);
-    /// Why nothing works any more; empty while it does.
-    std::string failure() const;
+    /// Why nothing works any more; empty while it does. Whoever asked to be told has been told.
+    std::string failure();
     /// Makes the first failure known to all links and to whoever asked.
     void fail(const std::string& reason);
     std::shared_ptr<void> when_failed(std::function<void(const std::string&)> notify);
@@ -69,10 +69,12 @@ class ControlLinks {
 
     int rank_;
     int wake_ = -1;  ///< eventfd
-    mutable std::mutex mutex_;
+    std::mutex mutex_;
     std::condition_variable changed_;
     std::vector<Link> links_;
     std::string failure_;
+    bool all_told_ = false;      ///< of the failure
+    std::thread::id telling_{};  ///< the thread that tells
     std::vector<std::weak_ptr<Listener>> listeners_;
     bool leaving_ = false;
     std::thread thread_;

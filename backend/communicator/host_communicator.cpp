@@ -164,8 +164,8 @@ void HostCommunicator::meet(std::uint64_t call, const std::string& description) 
                   process(shared_->missing()) + " in " + description;
             break;
         case SharedRounds::Meeting::kLeft:
-            why = process(shared_->missing()) + " has left";
-            break;
+            // It may have left because of a failure that it has heard of first.
+            mesh_->fail_call(description, process(shared_->missing()) + " has left");
         case SharedRounds::Meeting::kDisagree:
             why = process(shared_->disagreeing()) + " makes another call, or one of another size, than " + process(0);
             break;
