@@ -60,9 +60,9 @@ void CheckpointWriting::give_up(const std::string& reason) {
     changed_.notify_all();
 }
 
-bool CheckpointWriting::going_on() {
+std::string CheckpointWriting::given_up() {
     const std::lock_guard lock(mutex_);
-    return given_up_.empty();
+    return given_up_;
 }
 
 void CheckpointWriting::run() {
@@ -93,7 +93,7 @@ void CheckpointWriting::run() {
 void CheckpointWriting::write() {
     if (task_.parts.empty()) return;
     const SavedFile saved = write_state_file(task_.writing / name_of_process(task_.process, "safetensors"), task_.parts,
-                                             [&] { return going_on(); });
+                                             [&] { return given_up(); });
     task_.parts.clear();
     task_.parts.shrink_to_fit();  // the copy is as large as the state
     place_file(task_.writing / name_of_process(task_.process, "json"), saved_file_text(saved));

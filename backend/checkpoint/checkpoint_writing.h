@@ -45,7 +45,7 @@ class CheckpointWriting {
     void run();
     void write();
     void complete();
-    bool going_on();
+    std::string given_up();
     std::vector<SavedFile> said_by_others();
 
     WritingTask task_;

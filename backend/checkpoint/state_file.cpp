@@ -19,7 +19,7 @@ void convert_elements(const std::byte* from, std::int64_t first, std::int64_t co
 }  // namespace
 
 SavedFile write_state_file(const std::filesystem::path& file, std::span<const StagedPart> parts,
-                           const std::function<bool()>& going_on) {
+                           const std::function<std::string()>& given_up) {
     SavedFile saved;
     saved.name = file.filename().string();
     std::vector<SafetensorsEntry> entries;
@@ -40,7 +40,8 @@ SavedFile write_state_file(const std::filesystem::path& file, std::span<const St
         for (std::size_t i = 0; i < kStateParts; ++i) {
             std::span<const std::byte> rest = parts[p].state[i].bytes();
             while (!rest.empty()) {
-                if (!going_on()) throw BackendError("writing " + file.string(), "given up");
+                if (const std::string reason = given_up(); !reason.empty())
+                    throw BackendError("writing " + file.string(), reason);
                 const std::span<const std::byte> chunk = rest.first(std::min(rest.size(), chunk_bytes));
                 saved.parts[p].checksums[i].push_back(checksum_of(chunk));
                 writing.write(chunk);

@@ -7,6 +7,7 @@
 #include <functional>
 #include <memory>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "backend/checkpoint/manifest.h"
@@ -40,10 +41,10 @@ struct StagedPart {
     std::array<HostCopy, kStateParts> state;  ///< of part.elements
 };
 
-/// Writes, syncs and closes. `going_on` is asked between chunks; where it says no the file stays unfinished and
-/// BackendError is thrown, as for a full disk.
+/// Writes, syncs and closes. `given_up` is asked between chunks; where it has a reason to stop, the file stays
+/// unfinished and BackendError is thrown, as for a full disk.
 SavedFile write_state_file(const std::filesystem::path& file, std::span<const StagedPart> parts,
-                           const std::function<bool()>& going_on);
+                           const std::function<std::string()>& given_up);
 
 /// Reads a state file and checks what it reads: size and header on opening, checksums of the chunks read.
 class StateFileReader {

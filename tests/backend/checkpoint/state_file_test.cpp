@@ -36,7 +36,7 @@ class StateFile : public ::testing::Test {
         std::vector<StagedPart> parts;
         parts.push_back(counted_part({BlockKind::kHead, -1}, 10));
         parts.push_back(counted_part({BlockKind::kLayerSplit, 3}, kElements));
-        saved_ = write_state_file(folder_.path() / "state", parts, [] { return true; });
+        saved_ = write_state_file(folder_.path() / "state", parts, [] { return std::string(); });
     }
 
     ScratchFolder folder_;
@@ -87,7 +87,7 @@ TEST_F(StateFile, DamageIsFoundInTheChunkThatHasIt) {
 TEST_F(StateFile, IsGivenUpOnRequest) {
     std::vector<StagedPart> parts;
     parts.push_back(counted_part({BlockKind::kHead, -1}, 10));
-    EXPECT_THROW(write_state_file(folder_.path() / "other", parts, [] { return false; }), BackendError);
+    EXPECT_THROW(write_state_file(folder_.path() / "other", parts, [] { return std::string("enough"); }), BackendError);
 }
 
 }  // namespace
