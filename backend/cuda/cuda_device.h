@@ -28,6 +28,7 @@ class CudaDevice final : public Device {
     DataType working_type() const override { return working_type_; }
     Operations& operations() override;
 
+    using Device::allocate;
     Buffer allocate(scenarios::Bytes bytes) override;
     scenarios::Bytes memory_used() const override { return scenarios::Bytes(memory_.used_bytes()); }
     scenarios::Bytes memory_total() const override { return scenarios::Bytes(memory_total_bytes_); }

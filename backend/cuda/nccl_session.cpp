@@ -61,18 +61,24 @@ void NcclSession::run() {
         if (!failure_->failed() || ended) continue;
         ended = true;
         lock.unlock();  // the control tells everybody who asked, us too
-        std::string reason;
-        {
-            const std::lock_guard telling(telling_);
-            reason = untold_;
-        }
-        if (!reason.empty()) control_.abort(reason);
+        tell();
         lock.lock();
         // All at once: the memory that one frees is freed only when the kernels of the others have ended too.
         ncclGroupStart();
         for (NcclWatched* watched : watched_) watched->abort();
         ncclGroupEnd();
     }
+    lock.unlock();
+    if (!ended) tell();  // whoever met the failure may be gone before this thread has looked
+}
+
+void NcclSession::tell() {
+    std::string reason;
+    {
+        const std::lock_guard lock(telling_);
+        reason = untold_;
+    }
+    if (!reason.empty()) control_.abort(reason);
 }
 
 }  // namespace headway::backend

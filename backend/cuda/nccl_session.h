@@ -44,6 +44,7 @@ class NcclSession {
 
   private:
     void run();
+    void tell();
 
     CudaDevice& device_;
     Control& control_;
