@@ -122,6 +122,14 @@ void Member::serve() {
                 control_.gather({}, 0);  // ready
             if (command.kind == Command::Kind::kEnd) return;
         }
+    } catch (const scenarios::ConfigError&) {
+        // Every process has it. Process 0 tells it and ends the job; to abort here could reach it before its own.
+        try {
+            std::vector<char> nothing;
+            control_.broadcast(nothing, 0);
+        } catch (const BackendError&) {
+        }
+        throw;
     } catch (const std::exception& error) {
         control_.abort(error.what());
         throw;

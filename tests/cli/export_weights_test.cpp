@@ -94,6 +94,22 @@ TEST(ExportWeights, WeightsOfAnotherModelAreRefusedWithOneMessage) {
     EXPECT_THAT(missing.err, HasSubstr("nowhere: no such file"));
 }
 
+TEST(ExportWeights, ACutCheckpointIsRefusedByAllWithOneMessage) {
+    const WeightsFolder folder;
+    ASSERT_EQ(folder.headway("deploy s.yaml --checkpoints ck --json").exit_code, 0);
+    std::filesystem::resize_file(folder.path() / "ck/step-0000002/rank-00002.safetensors", 3000);
+    const ProgramResult exported = folder.headway("export-weights ck --out out");
+    EXPECT_EQ(exported.exit_code, 2);
+    EXPECT_THAT(exported.err, HasSubstr("ck/step-0000002/rank-00002.safetensors: is cut or was changed: 3000 bytes"));
+    EXPECT_FALSE(folder.has("out/model.safetensors"));
+    for (int i = 0; i < 3; ++i) {
+        const ProgramResult resumed = folder.headway("deploy s.yaml --checkpoints ck --resume --json");
+        EXPECT_EQ(resumed.exit_code, 2) << "whoever ends first";
+        EXPECT_THAT(resumed.err, HasSubstr("rank-00002.safetensors: is cut or was changed: 3000 bytes"));
+    }
+    EXPECT_TRUE(folder.has("ck/step-0000002/manifest.json")) << "stays as it is";
+}
+
 TEST(ExportWeights, NeedsACheckpoint) {
     const TestFolder folder;
     EXPECT_THAT(folder.headway("export-weights none --out out").err, HasSubstr("none: no such folder"));
