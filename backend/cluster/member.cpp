@@ -77,6 +77,10 @@ void Member::prepare(const scenarios::Plan& plan) {
     communicators_->place(plan);
     trainer_ =
         std::make_unique<Trainer>(scenario_.job, plan, process(), *processors_.device, *communicators_, *tokens_);
+    take_up(plan);
+}
+
+void Member::take_up(const scenarios::Plan& plan) {
     plan_ = plan;
     pace_.reset();
     const std::optional<double> factor =
@@ -208,6 +212,13 @@ GpuReading Member::read_sensors() const {
 }
 
 void Member::move(const scenarios::Plan& plan) {
+    scenarios::Plan shared_anew = plan_;
+    shared_anew.micro_batches_of_replica = plan.micro_batches_of_replica;
+    if (shared_anew == plan) {
+        trainer_->share(plan);
+        take_up(plan);
+        return;
+    }
     const std::unique_ptr<Trainer> before = std::move(trainer_);
     prepare(plan);
     exchange_state(control_, *processors_.communicators, *processors_.device, before->state(), trainer_->state());

@@ -60,6 +60,7 @@ class Member {
 
   private:
     void prepare(const scenarios::Plan& plan);
+    void take_up(const scenarios::Plan& plan);
     void initialise(std::uint64_t seed, bool resume);
     void begin_time();
     StepReport step(const Command& command);

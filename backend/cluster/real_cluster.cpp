@@ -11,6 +11,7 @@
 #include "backend/training/plan_place.h"
 #include "scenarios/costs/memory.h"
 #include "scenarios/language/plan_check.h"
+#include "scenarios/language/program.h"
 
 namespace headway::backend {
 
@@ -206,6 +207,8 @@ RealCluster::Duration RealCluster::move_to(const scenarios::Plan& plan) {
     if (!scenarios::memory_shortages(facts_.job, facts_.cluster, plan).empty())
         throw std::invalid_argument("the plan does not fit in memory");
     check_trainable(facts_.job, plan);
+    for (const int micro_batches : plan.micro_batches_of_replica)  // throws where the schedule cannot be built
+        scenarios::make_program(plan.layout, facts_.job.model.tied_embedding, 0, micro_batches);
     const bool shares_alone = plan.layout == plan_.layout && plan.gpu_of_rank == plan_.gpu_of_rank &&
                               plan.layers_of_cell == plan_.layers_of_cell;
     const Duration before = now_, began = member_.clock().now();

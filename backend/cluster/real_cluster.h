@@ -24,11 +24,11 @@ namespace headway::backend {
 /// also covers what passed since the one before (a policy that thinks lets time pass). Iterations follow each other at
 /// the pace of the slowest process.
 ///
-/// A switch that only shares micro-batches anew changes programs and nothing else; any other moves the state between
-/// the processes, from memory to memory. Both end when every process is ready to train on, and what passed until then
-/// is the pause. A process that is lost, or not heard of for the scenario's deploy.timeout, ends the run: run() and
-/// move_to() throw BackendError with the reason, and so do the calls of all other processes. recover() refuses: go on
-/// with a new launch that resumes from the newest checkpoint.
+/// A switch that only shares micro-batches anew changes programs and nothing else (Trainer::share); any other moves the
+/// state between the processes, from memory to memory. Both end when every process is ready to train on, and what
+/// passed until then is the pause. A process that is lost, or not heard of for the scenario's deploy.timeout, ends the
+/// run: run() and move_to() throw BackendError with the reason, and so do the calls of all other processes. recover()
+/// refuses: go on with a new launch that resumes from the newest checkpoint.
 class RealCluster final : public policies::TrainingCluster {
   public:
     using Duration = scenarios::Duration;

@@ -48,11 +48,9 @@ bool is_paced(Op op) {
 PlanRank::PlanRank(const scenarios::Job& job, const scenarios::Plan& plan, const PlanPlace& place,
                    const TrainingGroups& groups, Device& device, const TokenSource& tokens)
     : job_(job),
+      place_(place),
       layout_(plan.layout),
       device_(device),
-      program_(scenarios::make_program(plan.layout, job.model.tied_embedding, place.stage,
-                                       plan.micro_batches_of_replica[static_cast<std::size_t>(place.replica)])),
-      micro_batches_(plan.micro_batches_of_replica[static_cast<std::size_t>(place.replica)]),
       loss_counts_(place.tensor == 0),
       chunks_(chunks_of(job, plan, place, device, groups.tensor())),
       held_(job, plan, place, groups, device, chunks_),
@@ -61,7 +59,15 @@ PlanRank::PlanRank(const scenarios::Job& job, const scenarios::Plan& plan, const
       optimizer_(device, job, plan.layout, held_, gradients_, groups.world()),
       samples_(job, plan, place.replica, device, tokens),
       messages_(device, groups, plan.layout, place.stage, chunks_.front()->shape().activation_rows(), job.model.hidden),
-      clock_(device) {}
+      clock_(device) {
+    share(plan);
+}
+
+void PlanRank::share(const scenarios::Plan& plan) {
+    micro_batches_ = plan.micro_batches_of_replica[static_cast<std::size_t>(place_.replica)];
+    program_ = scenarios::make_program(plan.layout, job_.model.tied_embedding, place_.stage, micro_batches_);
+    samples_.share(plan, place_.replica);
+}
 
 void PlanRank::initialise(std::uint64_t seed) {
     for (const StateSlice& slice : held_.state()) {

@@ -29,6 +29,7 @@ class PlanRank {
     std::span<StateSlice> state() { return held_.state(); }
     void initialise(std::uint64_t seed);
     void state_changed();
+    void share(const scenarios::Plan& plan);
     StepResult step(std::int64_t step, std::uint64_t seed, Pace* pace);
 
   private:
@@ -44,11 +45,12 @@ class PlanRank {
     void count_tensor_communication(Chunk& chunk);
 
     const scenarios::Job& job_;
+    const PlanPlace place_;
     const scenarios::Layout& layout_;
     Device& device_;
-    const scenarios::Program program_;
-    const int micro_batches_;  // of the replica
-    const bool loss_counts_;   // of the ranks that know a loss, one
+    scenarios::Program program_;
+    int micro_batches_ = 0;   // of the replica
+    const bool loss_counts_;  // of the ranks that know a loss, one
     std::vector<std::unique_ptr<Chunk>> chunks_;
     HeldBlocks held_;
     GradientReduction gradients_;

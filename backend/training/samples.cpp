@@ -11,10 +11,15 @@ Samples::Samples(const scenarios::Job& job, const scenarios::Plan& plan, int rep
       global_batch_(job.global_batch),
       micro_batch_(job.micro_batch),
       length_(job.model.sequence_length) {
-    for (int r = 0; r < replica; ++r)
-        first_of_replica_ += micro_batch_ * plan.micro_batches_of_replica[static_cast<std::size_t>(r)];
+    share(plan, replica);
     sequence_.resize(static_cast<std::size_t>(length_ + 1));
     rows_.resize(static_cast<std::size_t>(2 * micro_batch_ * length_));
+}
+
+void Samples::share(const scenarios::Plan& plan, int replica) {
+    first_of_replica_ = 0;
+    for (int r = 0; r < replica; ++r)
+        first_of_replica_ += micro_batch_ * plan.micro_batches_of_replica[static_cast<std::size_t>(r)];
 }
 
 void Samples::begin(std::int64_t step, std::uint64_t seed) {

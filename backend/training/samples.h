@@ -18,6 +18,8 @@ class Samples {
     Samples(const scenarios::Job& job, const scenarios::Plan& plan, int replica, Device& device,
             const TokenSource& tokens);
 
+    /// Ranges as `plan` shares them. Between steps.
+    void share(const scenarios::Plan& plan, int replica);
     void begin(std::int64_t step, std::uint64_t seed);
     /// Row 0: tokens, row 1: targets, which are the tokens one later. [2 x tokens], kInt32; kept until release.
     Tensor read(int micro_batch);

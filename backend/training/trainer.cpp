@@ -1,6 +1,7 @@
 #include "backend/training/trainer.h"
 
 #include <optional>
+#include <stdexcept>
 
 #include "backend/training/plan_place.h"
 #include "backend/training/plan_rank.h"
@@ -43,7 +44,7 @@ class Trainer::Impl {
     }
 
     const scenarios::Job job_;
-    const scenarios::Plan plan_;
+    scenarios::Plan plan_;
     Device& device_;
     const PlanPlace place_;
     TrainingGroups groups_;
@@ -65,6 +66,15 @@ void Trainer::initialise(std::uint64_t seed) {
 
 void Trainer::state_changed() {
     if (impl_->rank_) impl_->guarded([&] { impl_->rank_->state_changed(); });
+}
+
+void Trainer::share(const scenarios::Plan& plan) {
+    check_trainable(impl_->job_, plan);
+    scenarios::Plan same = plan;
+    same.micro_batches_of_replica = impl_->plan_.micro_batches_of_replica;
+    if (same != impl_->plan_) throw std::invalid_argument("the plan differs in more than the shares of the replicas");
+    impl_->plan_.micro_batches_of_replica = plan.micro_batches_of_replica;
+    if (impl_->rank_) impl_->guarded([&] { impl_->rank_->share(impl_->plan_); });
 }
 
 std::span<StateSlice> Trainer::state() {

@@ -67,6 +67,9 @@ class Trainer {
     void initialise(std::uint64_t seed);
     /// After the slices of state() were written from outside (a checkpoint): weights follow from the master weights.
     void state_changed();
+    /// Goes on under a plan that differs in `micro_batches_of_replica` alone: the next iteration runs it. Throws
+    /// std::invalid_argument for another one.
+    void share(const scenarios::Plan& plan);
     /// What this rank owns; step counts of Adam are the caller's `step`.
     std::span<StateSlice> state();
     /// One iteration: optimizer step number `step`, counted from 0, on the samples of that step. Every process calls
