@@ -216,7 +216,8 @@ class LocalRanks {
         if (WIFEXITED(status)) end.exit_code = WEXITSTATUS(status);
         if (!end.failed() || result_.first_failed >= 0) return;
         result_.first_failed = end.rank;
-        if (result_.asked_to_end == 0) tell(end.text());
+        const bool said_itself = end.rank == 0 && end.signal == 0;
+        if (result_.asked_to_end == 0 && !said_itself) tell(end.text());
         latest_ = std::min(latest_, LaunchClock::now() + launch_.grace);
     }
 

@@ -1,6 +1,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <signal.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include <chrono>
@@ -307,6 +308,34 @@ TEST_P(CommunicatorFaults, SurvivorsMeetAgainAndGoOn) {
         EXPECT_TRUE(outcomes[rank].finished()) << outcomes[rank].error;
         EXPECT_EQ(outcomes[rank].result, "6");
     }
+}
+
+TEST(SharedGroups, GoOverTheNetworkEverywhereWhenOneProcessHasNoSharedMemory) {
+    run_ranks(3, [](LocalRank& local) {
+        if (local.rank == 1) {  // it makes the memory of the second group
+            ::signal(SIGXFSZ, SIG_IGN);
+            const rlimit none{0, 0};
+            ASSERT_EQ(::setrlimit(RLIMIT_FSIZE, &none), 0);
+        }
+        const auto& maker = dynamic_cast<HostCommunicatorMaker&>(local.communicators);
+        const auto groups = local.communicators.make({{"all", everybody(3)}, {"two", {1, 2}}});
+        std::vector<float> values(1000, 1.0f);
+        for (const auto& group : groups)
+            if (group)
+                group->all_reduce({values.data(), DataType::kFloat32, 1, 1000, 1000}, ReduceOperation::kSum)->wait();
+        EXPECT_THAT(values, ::testing::Each(local.rank == 0 ? 3.0f : 6.0f));
+        EXPECT_GT(maker.bytes_sent(), 0);
+    });
+}
+
+TEST(SharedGroups, SendNothingOverTheNetwork) {
+    run_ranks(3, [](LocalRank& local) {
+        const auto& maker = dynamic_cast<HostCommunicatorMaker&>(local.communicators);
+        const auto groups = local.communicators.make(one_group(3));
+        std::vector<float> values(300'000, 1.0f);
+        groups[0]->all_reduce({values.data(), DataType::kFloat32, 1, 300'000, 300'000}, ReduceOperation::kSum)->wait();
+        EXPECT_EQ(maker.bytes_sent(), 0);
+    });
 }
 
 TEST(HostControl, RefusesAWorldOfAnotherSize) {
