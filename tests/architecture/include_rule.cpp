@@ -63,7 +63,7 @@ const std::vector<Library>& libraries() {
         {"CLI11", {"CLI/"}, {"cli/"}},
         {"CBLAS", {"cblas"}, {"backend/host/", "tests/benchmark/"}},
         {"Gloo", {"gloo/"}, {"backend/communicator/"}},
-        {"CUDA", {"cuda", "cublas", "nccl", "nvml"}, {"backend/cuda/", "tests/backend/cuda/communicators/"}},
+        {"CUDA", {"cuda", "cublas", "nccl", "nvml"}, {"backend/cuda/", "tests/backend/cuda/libraries/"}},
         {"Qt", {"Qt", "QA", "QC", "QD", "QF", "QG", "QL", "QM", "QO", "QP", "QS", "QV", "QW"}, {"gui/", "tests/gui/"}},
         {"GoogleTest", {"gtest/", "gmock/"}, {"tests/"}},
         {"Google Benchmark", {"benchmark/"}, {"tests/benchmark/"}},

@@ -5,7 +5,7 @@
 #include "backend/backend_error.h"
 #include "backend/cuda/cuda_module.h"
 
-/// Tests that need a GPU: one visible skip without one, and none of them is built into anything else.
+/// Tests that need a GPU: one visible skip without one.
 int main(int argc, char** argv) {
     testing::InitGoogleTest(&argc, argv);
     try {

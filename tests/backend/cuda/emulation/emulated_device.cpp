@@ -27,7 +27,10 @@ class EmulatedProducts final : public backend::MatrixProducts {
 
 class EmulatedCudaDevice final : public backend::Device {
   public:
-    explicit EmulatedCudaDevice(DataType type) : type_(type), operations_(*this, type, nullptr, products_) {}
+    EmulatedCudaDevice(DataType type, const MakeProducts& make_products)
+        : type_(type),
+          products_(make_products ? make_products(*this) : std::make_unique<EmulatedProducts>()),
+          operations_(*this, type, nullptr, *products_) {}
 
     std::string name() const override { return "emulated cuda"; }
     DataType working_type() const override { return type_; }
@@ -65,14 +68,14 @@ class EmulatedCudaDevice final : public backend::Device {
   private:
     static constexpr unsigned char kGuardByte = 0x5a;
     DataType type_;
-    EmulatedProducts products_;
+    std::unique_ptr<backend::MatrixProducts> products_;
     backend::CudaOperations operations_;
 };
 
 }  // namespace
 
-std::unique_ptr<backend::Device> make_emulated_cuda_device(DataType working_type) {
-    return std::make_unique<EmulatedCudaDevice>(working_type);
+std::unique_ptr<backend::Device> make_emulated_cuda_device(DataType working_type, const MakeProducts& make_products) {
+    return std::make_unique<EmulatedCudaDevice>(working_type, make_products);
 }
 
 }  // namespace headway::tests

@@ -10,9 +10,9 @@
 #include <thread>
 #include <vector>
 
-#include "tests/backend/cuda/communicators/fake_cuda.h"
-#include "tests/backend/cuda/communicators/fake_nccl.h"
-#include "tests/backend/cuda/communicators/thread_control.h"
+#include "tests/backend/cuda/libraries/fake_cuda.h"
+#include "tests/backend/cuda/libraries/fake_nccl.h"
+#include "tests/backend/cuda/libraries/thread_control.h"
 
 /// The communicators' own logic, over fakes of CUDA's runtime and NCCL: who waits for whom, what is noticed, what
 /// hangs.

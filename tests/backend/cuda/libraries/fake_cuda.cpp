@@ -1,4 +1,4 @@
-#include "tests/backend/cuda/communicators/fake_cuda.h"
+#include "tests/backend/cuda/libraries/fake_cuda.h"
 
 #include <chrono>
 #include <condition_variable>

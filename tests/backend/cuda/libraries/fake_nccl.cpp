@@ -1,4 +1,4 @@
-#include "tests/backend/cuda/communicators/fake_nccl.h"
+#include "tests/backend/cuda/libraries/fake_nccl.h"
 
 #include <nccl.h>
 
@@ -13,7 +13,7 @@
 #include <mutex>
 #include <vector>
 
-#include "tests/backend/cuda/communicators/fake_cuda.h"
+#include "tests/backend/cuda/libraries/fake_cuda.h"
 
 namespace headway::tests::fake_nccl {
 
