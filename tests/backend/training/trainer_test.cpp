@@ -242,6 +242,38 @@ TEST(Trainer, SaysThatTrainingDivergedAndKeepsTheState) {
     EXPECT_EQ(said, 4);
 }
 
+/// The next iteration runs the new shares, and nothing but the order of sums changes in what is learned.
+TEST(Trainer, SharesMicroBatchesAnewBetweenSteps) {
+    const Job job = gpt2_in_small();
+    const Plan even = two_stages_twice(job);
+    Plan uneven = even;
+    uneven.micro_batches_of_replica[0] -= 1;
+    uneven.micro_batches_of_replica[1] += 1;
+    const PatternTokens tokens(job.model.vocab);
+    std::vector<double> undisturbed, changed;
+    for (const bool share : {false, true})
+        run_thread_ranks(4, std::chrono::seconds(60), [&](int process, backend::CommunicatorMaker& communicators) {
+            const auto device = backend::make_host_device(backend::DataType::kFloat64);
+            backend::Trainer trainer(job, even, process, *device, communicators, tokens);
+            trainer.initialise(1);
+            for (int step = 0; step < 6; ++step) {
+                if (share && step == 3) trainer.share(uneven);
+                const backend::StepResult result = trainer.step(step, 1, nullptr);
+                if (process == 0) (share ? changed : undisturbed).push_back(result.loss);
+                int forwards = 0;
+                for (const TimedInstruction& timed : result.instructions)
+                    forwards += timed.instruction.op == Op::kForward ? 1 : 0;
+                const int replica = backend::place_in_plan(even, process).replica;
+                const Plan& plan = share && step >= 3 ? uneven : even;
+                EXPECT_EQ(forwards, plan.micro_batches_of_replica[static_cast<std::size_t>(replica)]);
+            }
+            Plan other = even;
+            std::swap(other.gpu_of_rank[0], other.gpu_of_rank[1]);
+            EXPECT_THROW(trainer.share(other), std::invalid_argument);
+        });
+    EXPECT_LT(largest_difference(undisturbed, changed), 1e-12);
+}
+
 TEST(Trainer, EndsEveryRankWhenOneFails) {
     const Job job = gpt2_in_small();
     const Plan plan = two_stages_twice(job);
