@@ -13,7 +13,7 @@ struct LocalLaunch {
     int ranks = 1;
     /// How long the others may take to end after the first has failed, and after the second request to end; then they
     /// are killed.
-    std::chrono::milliseconds grace{20'000};
+    std::chrono::milliseconds grace{10'000};
     /// Lines about the launch, and what ranks other than 0 write to their standard output and error, with the rank in
     /// front. Rank 0 keeps this process's streams; nobody reads its standard input.
     std::function<void(const std::string& line)> tell;

@@ -56,6 +56,8 @@ int port_told_in(const std::filesystem::path& file) {
 RendezvousPoint listen_locally() {
     RendezvousPoint point{"127.0.0.1", 0, ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)};
     if (point.listener < 0) fail_to_listen("socket");
+    const int yes = 1;  // whoever is left after a failure may listen there again at once
+    ::setsockopt(point.listener, SOL_SOCKET, SO_REUSEADDR, &yes, sizeof yes);
     sockaddr_in address{};
     address.sin_family = AF_INET;
     address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);

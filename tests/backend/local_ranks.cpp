@@ -1,12 +1,10 @@
 #include "tests/backend/local_ranks.h"
 
-#include <arpa/inet.h>
 #include <gtest/gtest-spi.h>
 #include <gtest/gtest.h>
 #include <poll.h>
 #include <signal.h>
 #include <sys/prctl.h>
-#include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -16,6 +14,7 @@
 #include <stdexcept>
 
 #include "backend/communicator/host_control.h"
+#include "backend/launch/published_port.h"
 
 namespace headway::backend {
 
@@ -131,17 +130,7 @@ void read_answers(std::vector<RankProcess>& ranks, LocalRanksClock::time_point l
 }  // namespace
 
 RendezvousPoint local_listener() {
-    RendezvousPoint point{"127.0.0.1", 0, ::socket(AF_INET, SOCK_STREAM, 0)};
-    sockaddr_in address{};
-    address.sin_family = AF_INET;
-    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-    socklen_t length = sizeof address;
-    if (::bind(point.listener, reinterpret_cast<sockaddr*>(&address), length) != 0 ||
-        ::listen(point.listener, 128) != 0 ||
-        ::getsockname(point.listener, reinterpret_cast<sockaddr*>(&address), &length) != 0)
-        throw std::runtime_error("no local port to listen at");
-    point.port = ntohs(address.sin_port);
-    return point;
+    return listen_locally();
 }
 
 std::vector<RankOutcome> rank_outcomes(int size, const std::function<std::string(LocalRank&)>& work,

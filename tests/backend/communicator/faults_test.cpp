@@ -310,6 +310,31 @@ TEST_P(CommunicatorFaults, SurvivorsMeetAgainAndGoOn) {
     }
 }
 
+TEST(HostControl, IsMadeAgainAmongSurvivorsAtTheSamePoint) {
+    const RendezvousPoint point = local_listener();
+    LocalRanksOptions options;
+    options.meanwhile = [&](const std::vector<int>&) { ::close(point.listener); };  // as a launcher does
+    const auto outcomes = rank_outcomes(
+        3,
+        [&](LocalRank& local) -> std::string {
+            RendezvousPoint mine = point;
+            if (local.rank != 0) ::close(std::exchange(mine.listener, -1));
+            {
+                HostControl control(mine, local.rank, 3, std::chrono::milliseconds(10'000));
+                control.gather({}, 2);
+                if (local.rank == 2) ::kill(::getpid(), SIGKILL);
+                EXPECT_THAT(message_of([&] { control.all_gather({}); }), HasSubstr("rank 2 was lost"));
+            }
+            mine.listener = -1;
+            HostControl control(mine, local.rank, 2, std::chrono::milliseconds(10'000));
+            return std::to_string(control.all_gather({}).size());
+        },
+        options);
+    EXPECT_EQ(outcomes[2].signal, SIGKILL);
+    EXPECT_EQ(outcomes[0].result, "2") << outcomes[0].error;
+    EXPECT_EQ(outcomes[1].result, "2") << outcomes[1].error;
+}
+
 TEST(SharedGroups, GoOverTheNetworkEverywhereWhenOneProcessHasNoSharedMemory) {
     run_ranks(3, [](LocalRank& local) {
         if (local.rank == 1) {  // it makes the memory of the second group
