@@ -76,7 +76,12 @@ class Emulator {
     }
 
     Thread& current() { return *current_; }
-    Meeting& block() { return block_; }
+    /// To meet at: all of the block have to be there, though a GPU would do with those that have not returned.
+    Meeting& block() {
+        if (block_.members != static_cast<int>(warps_.size()) * 32)
+            fail("a barrier of a block that some threads have left");
+        return block_;
+    }
     Counts& counts() { return counts_; }
     unsigned char* shared() { return shared_.data(); }
     bool any_[2] = {false, false};
