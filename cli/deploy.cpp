@@ -104,6 +104,7 @@ class OpenRecord {
     OpenRecord(scenarios::RunSink& sink, const scenarios::SummarySink& seen, const backend::RealCluster& cluster)
         : sink_(sink), seen_(seen), cluster_(cluster) {}
     void fail(const std::string& why) {
+        if (!seen_.begun()) return;  // nothing was written yet
         sink_.log({scenarios::LogEvent::Severity::kError, cluster_.now().ns(), why});
         scenarios::RunFooter footer;
         footer.complete = false;

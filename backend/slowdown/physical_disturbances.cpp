@@ -4,6 +4,7 @@
 #include <cmath>
 #include <cstdint>
 #include <limits>
+#include <set>
 #include <type_traits>
 #include <variant>
 
@@ -139,6 +140,12 @@ double PhysicalDisturbances::nominal_bandwidth(int from_gpu, int to_gpu) const {
     if (from == to) return node.fabric.bandwidth.value * node.fabric.efficiency;
     const double nics = std::min(1.0, static_cast<double>(node.nics) / node.gpus);
     return node.network.bandwidth.value * node.network.efficiency * nics;
+}
+
+int PhysicalDisturbances::nodes_of(const std::vector<int>& gpus) const {
+    std::set<int> nodes;
+    for (const int gpu : gpus) nodes.insert(cluster_.node_of(gpu));
+    return static_cast<int>(nodes.size());
 }
 
 double PhysicalDisturbances::jitter_spread(Duration at) const {

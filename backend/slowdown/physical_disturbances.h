@@ -35,6 +35,8 @@ class PhysicalDisturbances {
     LinkState link(int from_gpu, int to_gpu, int from_stage, int to_stage, scenarios::Duration at) const;
     /// Nominal bytes a second between two GPUs, one direction.
     double nominal_bandwidth(int from_gpu, int to_gpu) const;
+    /// On how many nodes these GPUs are.
+    int nodes_of(const std::vector<int>& gpus) const;
     double jitter_spread(scenarios::Duration at) const;
     double sequence_spread(scenarios::Duration at) const;
 

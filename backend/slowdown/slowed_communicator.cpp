@@ -130,7 +130,8 @@ class SlowedCommunicator final : public Communicator {
           gpus_(std::move(gpus)),
           stages_(std::move(stages)),
           disturbances_(disturbances),
-          clock_(clock) {}
+          clock_(clock),
+          nodes_(disturbances.nodes_of(gpus_)) {}
 
     int rank() const override { return inner_->rank(); }
     int size() const override { return inner_->size(); }
@@ -138,19 +139,19 @@ class SlowedCommunicator final : public Communicator {
 
     std::unique_ptr<Work> all_reduce(const Tensor& tensor, ReduceOperation operation) override {
         const double members = size();
-        return queue_.add(ring(2.0 * (members - 1.0) / members * static_cast<double>(tensor.bytes()), 2 * (size() - 1)),
+        return queue_.add(collective(2.0 * (members - 1.0) / members * static_cast<double>(tensor.bytes()), 2),
                           [this, tensor, operation] { return inner_->all_reduce(tensor, operation); });
     }
     std::unique_ptr<Work> reduce_scatter(const Tensor& from, const Tensor& to) override {
-        return queue_.add(ring(static_cast<double>(to.bytes()) * (size() - 1.0), size() - 1),
+        return queue_.add(collective(static_cast<double>(to.bytes()) * (size() - 1.0), 1),
                           [this, from, to] { return inner_->reduce_scatter(from, to); });
     }
     std::unique_ptr<Work> all_gather(const Tensor& from, const Tensor& to) override {
-        return queue_.add(ring(static_cast<double>(from.bytes()) * (size() - 1.0), size() - 1),
+        return queue_.add(collective(static_cast<double>(from.bytes()) * (size() - 1.0), 1),
                           [this, from, to] { return inner_->all_gather(from, to); });
     }
     std::unique_ptr<Work> broadcast(const Tensor& tensor, int root) override {
-        return queue_.add(ring(static_cast<double>(tensor.bytes()), size() > 1 ? 1 : 0),
+        return queue_.add(collective(static_cast<double>(tensor.bytes()), 1),
                           [this, tensor, root] { return inner_->broadcast(tensor, root); });
     }
     /// Held back at the sender alone; a batch that also receives waits with it.
@@ -158,7 +159,8 @@ class SlowedCommunicator final : public Communicator {
         Duration hold;
         for (const Message& message : messages)
             if (message.send)
-                hold = std::max(hold, added(rank(), message.peer, static_cast<double>(message.tensor.bytes()), 1));
+                hold = std::max(hold, added(static_cast<std::size_t>(rank()), static_cast<std::size_t>(message.peer),
+                                            true, static_cast<double>(message.tensor.bytes()), 1));
         return queue_.add(hold, [this, batch = std::vector<Message>(messages.begin(), messages.end())] {
             return inner_->exchange(batch);
         });
@@ -166,18 +168,20 @@ class SlowedCommunicator final : public Communicator {
     void abort(const std::string& reason) override { inner_->abort(reason); }
 
   private:
-    /// By which `bytes` in `steps` messages come late from one member to another.
-    Duration added(int from, int to, double bytes, int steps) const {
-        const auto a = static_cast<std::size_t>(from), b = static_cast<std::size_t>(to);
-        const LinkState link = disturbances_.link(gpus_[a], gpus_[b], stages_[a], stages_[b], clock_.now());
+    /// By which `bytes`, delayed `times` over, come late from one member to another.
+    Duration added(std::size_t from, std::size_t to, bool between_stages, double bytes, int times) const {
+        const LinkState link = disturbances_.link(gpus_[from], gpus_[to], between_stages ? stages_[from] : -1,
+                                                  between_stages ? stages_[to] : -1, clock_.now());
         if (link.healthy()) return {};
-        const double nominal = disturbances_.nominal_bandwidth(gpus_[a], gpus_[b]);
-        return Duration::seconds(bytes / nominal * (1.0 / link.bandwidth - 1.0)) + link.delay * steps;
+        const double nominal = disturbances_.nominal_bandwidth(gpus_[from], gpus_[to]);
+        return Duration::seconds(bytes / nominal * (1.0 / link.bandwidth - 1.0)) + link.delay * times;
     }
-    Duration ring(double bytes, int steps) const {
+    /// The same for a collective that goes around its nodes `passes` times: its slowest link. Causes that name a
+    /// pipeline hop act on messages between stages alone.
+    Duration collective(double bytes, int passes) const {
         Duration most;
-        for (int member = 0; member < size() && size() > 1; ++member)
-            most = std::max(most, added(member, (member + 1) % size(), bytes, steps));
+        for (std::size_t member = 0; member < gpus_.size(); ++member)
+            most = std::max(most, added(member, (member + 1) % gpus_.size(), false, bytes, passes * nodes_));
         return most;
     }
 
@@ -185,6 +189,7 @@ class SlowedCommunicator final : public Communicator {
     std::vector<int> gpus_, stages_;  ///< [size]
     const PhysicalDisturbances& disturbances_;
     const EpisodeClock& clock_;
+    const int nodes_;     ///< on which the members are
     HoldingQueue queue_;  ///< last: its thread uses the others
 };
 

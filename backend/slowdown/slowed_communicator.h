@@ -14,7 +14,8 @@ namespace headway::backend {
 /// Communicators whose links are slowed as the disturbances say: a call is held back by what the slowed links would add
 /// to it, then issued, in order, by a thread of the communicator. So messages arrive late, and a collective ends late,
 /// whether anybody waits for them or not. A message of n bytes is held back by its delay and by n over what is left of
-/// the nominal bandwidth less n over all of it; a ring by what its slowest link adds to its steps.
+/// the nominal bandwidth less n over all of it; a collective by what its slowest link adds, delayed once a node and
+/// pass, as in the cost model.
 ///
 /// Without disturbances of links it hands out the inner communicators as they are.
 class SlowedCommunicators final : public CommunicatorMaker {
