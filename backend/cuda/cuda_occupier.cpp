@@ -9,13 +9,19 @@ namespace headway::backend {
 
 using cuda::check;
 
+namespace {
+
+constexpr std::size_t kOwnSharedBytes = 1024;  // left to the kernel's own variables
+
+}  // namespace
+
 CudaOccupier::CudaOccupier(CudaDevice& device) : device_(device), stream_((device.make_current(), true)) {
     int shared = 0;
     check(cudaDeviceGetAttribute(&processors_, cudaDevAttrMultiProcessorCount, device_.number()),
           "cudaDeviceGetAttribute");
     check(cudaDeviceGetAttribute(&shared, cudaDevAttrMaxSharedMemoryPerBlockOptin, device_.number()),
           "cudaDeviceGetAttribute");
-    shared_bytes_ = static_cast<std::size_t>(shared);
+    shared_bytes_ = static_cast<std::size_t>(shared) - kOwnSharedBytes;
     check(cudaHostAlloc(&stop_, sizeof *stop_, cudaHostAllocMapped), "cudaHostAlloc");
     *stop_ = 0;
 }

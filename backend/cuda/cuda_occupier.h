@@ -19,7 +19,7 @@ class CudaOccupier final : public Occupier {
   private:
     CudaDevice& device_;
     int processors_ = 0;
-    std::size_t shared_bytes_ = 0;  // all that a block can have
+    std::size_t shared_bytes_ = 0;  // nearly all that a block can have
     cuda::OwnedStream stream_;
     int* stop_ = nullptr;  // host memory that the device reads
 };
