@@ -15,7 +15,7 @@ using ::testing::HasSubstr;
 
 const char* const kSlowedLater = R"(
 disturbances:
-  - {name: GPU 3 is slow, start: 3 s, speed_factor: {gpu: 3, factor: 0.5}}
+  - {name: GPU 3 is slow, start: 2 s, speed_factor: {gpu: 3, factor: 0.5}}
 decision_interval: 5
 )";
 

@@ -58,7 +58,7 @@ std::string golden(const char* name) {
 TEST(ExportWeights, WeightsGoIntoADeploymentAndComeOutOfItsCheckpoint) {
     const WeightsFolder folder;
     const ProgramResult deployed =
-        folder.headway("deploy s.yaml --init " + golden("gpt2") + " --checkpoints ck --json");
+        folder.headway("deploy s.yaml --init '" + golden("gpt2") + "' --checkpoints ck --json");
     ASSERT_EQ(deployed.exit_code, 0) << deployed.err;
     const double first = nlohmann::json::parse(deployed.out)["loss"]["first"].get<double>();
     EXPECT_GT(first, 2.65) << "weights that were drawn know nothing: log 13 = 2.565";
@@ -86,7 +86,7 @@ TEST(ExportWeights, WeightsGoIntoADeploymentAndComeOutOfItsCheckpoint) {
 
 TEST(ExportWeights, WeightsOfAnotherModelAreRefusedWithOneMessage) {
     const WeightsFolder folder;
-    const ProgramResult result = folder.headway("deploy s.yaml --init " + golden("llama") + " --json");
+    const ProgramResult result = folder.headway("deploy s.yaml --init '" + golden("llama") + "' --json");
     EXPECT_EQ(result.exit_code, 2);
     EXPECT_THAT(result.err, HasSubstr("llama/config.json: model_type is \"llama\""));
     const ProgramResult missing = folder.headway("deploy s.yaml --init nowhere --json");
