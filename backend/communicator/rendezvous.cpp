@@ -24,6 +24,7 @@ namespace {
 
 constexpr std::uint64_t kLongestText = 1 << 20;
 constexpr std::chrono::milliseconds kBetweenTries{50};
+constexpr std::chrono::milliseconds kForHello{2000};  ///< a process of the job says it as soon as it is connected
 constexpr char kMagic[9] = "headway1";
 
 struct FreeAddresses {
@@ -190,6 +191,21 @@ void Rendezvous::accept_peer() {
     peers_.push_back(peer);
 }
 
+bool Rendezvous::hello_of(int peer, Hello& hello) const {
+    const Clock::time_point latest = std::min(latest_, Clock::now() + kForHello);
+    std::size_t done = 0;
+    while (done < sizeof hello) {
+        const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(latest - Clock::now()).count();
+        pollfd event{peer, POLLIN, 0};
+        if (left <= 0) return false;
+        if (::poll(&event, 1, static_cast<int>(left)) <= 0) continue;
+        const ssize_t got = ::recv(peer, reinterpret_cast<char*>(&hello) + done, sizeof hello - done, 0);
+        if (got == 0 || (got < 0 && errno != EINTR)) return false;
+        if (got > 0) done += static_cast<std::size_t>(got);
+    }
+    return std::memcmp(hello.magic, kMagic, sizeof hello.magic) == 0;
+}
+
 std::string Rendezvous::objection_to(const Hello& hello, const std::vector<int>& by_rank) const {
     if (hello.size != size_)
         return "rank " + std::to_string(hello.rank) + " was started as one of " + std::to_string(hello.size) +
@@ -213,8 +229,7 @@ std::vector<int> Rendezvous::take_connections() {
     while (peers_.size() + 1 < static_cast<std::size_t>(size_)) {
         accept_peer();
         Hello other;
-        std::memcpy(&other, receive(peers_.back(), sizeof other).data(), sizeof other);
-        if (std::memcmp(other.magic, kMagic, sizeof other.magic) != 0) {  // something else that tries ports
+        if (!hello_of(peers_.back(), other)) {  // something else that tries ports
             ::close(peers_.back());
             peers_.pop_back();
             continue;

@@ -52,6 +52,8 @@ class Rendezvous {
     void send_text(int descriptor, const std::string& text) const;
     std::string receive_text(int descriptor) const;
     void accept_peer();
+    /// False when what connected there is none of this job.
+    bool hello_of(int peer, Hello& hello) const;
     std::string objection_to(const Hello& hello, const std::vector<int>& by_rank) const;
 
     RendezvousPoint point_;

@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "backend/backend_error.h"
+#include "tests/backend/local_ranks.h"
 
 namespace headway::backend {
 namespace {
@@ -131,6 +132,30 @@ TEST(Rendezvous, TellsTwoProcessesOfOneRankApart) {
         return 0;
     });
     EXPECT_EQ(codes, (std::vector<int>{5, 5, 5}));
+}
+
+TEST(Rendezvous, IsNotDisturbedByWhatElseConnectsThere) {
+    const RendezvousPoint point = local_listener();
+    const auto stranger = [&](const std::string& says) {
+        const int socket = ::socket(AF_INET, SOCK_STREAM, 0);
+        sockaddr_in address{};
+        address.sin_family = AF_INET;
+        address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+        address.sin_port = htons(static_cast<std::uint16_t>(point.port));
+        EXPECT_EQ(::connect(socket, reinterpret_cast<sockaddr*>(&address), sizeof address), 0);
+        EXPECT_EQ(::send(socket, says.data(), says.size(), 0), static_cast<ssize_t>(says.size()));
+        return socket;
+    };
+    ::close(stranger(""));
+    const int asks = stranger("GET / HTTP/1.1\r\nHost: node17\r\n\r\n"), is_silent = stranger("");
+    const std::vector<int> codes = ranks(2, [&](int rank) {
+        RendezvousPoint mine = point;
+        if (rank != 0) mine.listener = -1;
+        HostControl control(mine, rank, 2, kTimeout);
+        return static_cast<int>(control.all_gather({}).size());
+    });
+    for (const int socket : {asks, is_silent, point.listener}) ::close(socket);
+    EXPECT_EQ(codes, (std::vector<int>{2, 2}));
 }
 
 TEST(Rendezvous, IsAHostAndAPort) {
