@@ -226,7 +226,6 @@ int deploy(const DeployArguments& arguments, const std::string& version) {
             throw scenarios::ConfigError("--rendezvous: started alone (mpirun -n N or srun start several processes)");
         const std::optional<Deployment> deployment = prepare_deployment(arguments, true);
         if (!deployment) return kInterrupted;
-        for (const std::string& sentence : deployment->not_felt) complain("disturbance " + sentence);
         if (deployment->scenario.cluster.gpus() > 1) return launch(arguments, deployment->scenario.cluster.gpus());
     }
     catch_interrupts();

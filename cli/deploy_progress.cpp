@@ -37,7 +37,7 @@ void DeployProgress::pause(const scenarios::PauseEvent& event) {
 }
 
 void DeployProgress::log(const scenarios::LogEvent& event) {
-    if (event.severity != scenarios::LogEvent::Severity::kError) std::fprintf(stream_, "%s\n", event.text.c_str());
+    if (event.severity == scenarios::LogEvent::Severity::kWarning) std::fprintf(stream_, "%s\n", event.text.c_str());
 }
 
 }  // namespace headway::cli

@@ -5,7 +5,6 @@
 #include <stdexcept>
 
 #include "backend/data/token_source.h"
-#include "backend/slowdown/physical_disturbances.h"
 #include "backend/training/plan_place.h"
 #include "cli/catalogue_choice.h"
 #include "cli/output_file.h"
@@ -118,8 +117,6 @@ std::optional<Deployment> prepare_deployment(const DeployArguments& arguments, b
     if (arguments.trace) expect_writable("--trace", *arguments.trace, arguments.force);
     const bool host = arguments.processors == "host";
     if (host && local) expect_host_memory(deployment, places);
-    deployment.not_felt =
-        backend::PhysicalDisturbances(deployment.scenario).not_physical(host && deploy && deploy->pace);
     return deployment;
 }
 

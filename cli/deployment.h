@@ -18,7 +18,6 @@ struct Deployment {
     std::filesystem::path data;  ///< absolute, as are the folders
     std::optional<std::filesystem::path> checkpoints;
     std::optional<std::filesystem::path> weights;
-    std::vector<std::string> not_felt;  ///< disturbances that have no physical counterpart here
 };
 
 /// Reads and checks everything, so that a run that starts has no mistakes left in its input: the scenario, the plan and

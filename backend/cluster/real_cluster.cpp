@@ -105,6 +105,8 @@ RealCluster::Duration RealCluster::train_one(IterationMeasurement& measurement, 
     std::vector<RankStep> ranks(plan_.gpu_of_rank.size());
     for (const StepReport& report : reports) {
         if (report.rank >= 0) ranks.at(static_cast<std::size_t>(report.rank)) = report.step;
+        const GpuReading& sensors = report.step.sensors;
+        sensors_seen_ = sensors_seen_ || sensors.temperature_c || sensors.sm_clock_mhz || sensors.power_w;
         stopped_ = stopped_ || (told && report.asked_to_stop);
         if (!told) continue;
         paced_ += report.operations;
@@ -180,6 +182,17 @@ void RealCluster::start_episode(std::uint64_t seed) {
     last_save_ = Duration();
     stopped_ = false;
     reporter_.start_episode();
+    say_what_is_missing();
+}
+
+/// What the record of this run cannot hold, or its scenario's causes cannot do.
+void RealCluster::say_what_is_missing() {
+    using Severity = scenarios::LogEvent::Severity;
+    for (const std::string& sentence : member_.disturbances().not_physical(declared_pace(scenario_, options_) > 0.0))
+        reporter_.log(Severity::kWarning, now_, "disturbance " + sentence);
+    if (!sensors_seen_)
+        reporter_.log(Severity::kInfo, now_,
+                      "no sensors: temperature, clock and power are told as the nominal ones of the declared GPUs");
 }
 
 bool RealCluster::ended() const {

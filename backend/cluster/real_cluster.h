@@ -63,6 +63,7 @@ class RealCluster final : public policies::TrainingCluster {
     void save(bool wait);
     void save_if_due();
     void say_how_the_pace_was_kept();
+    void say_what_is_missing();
     bool ended() const;
     [[noreturn]] void fail(const std::exception& error);
 
@@ -86,6 +87,7 @@ class RealCluster final : public policies::TrainingCluster {
     std::int64_t paced_ = 0;  ///< operations at a declared pace, all processes
     std::int64_t late_ = 0;   ///< of them: took longer
     bool stopped_ = false;
+    bool sensors_seen_ = false;
     bool over_ = false;  ///< the others have gone
 };
 
