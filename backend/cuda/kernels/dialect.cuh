@@ -147,9 +147,11 @@ void launch(const char* name, void (*kernel)(Parameters...), const Geometry& geo
 }
 #else
 template <typename... Parameters, typename... Arguments>
-void launch(const char* name, void (*kernel)(Parameters...), const Geometry& geometry, Stream,
+void launch(const char* name, void (*kernel)(Parameters...), const Geometry& geometry, Stream stream,
             const Arguments&... arguments) {
-    emulated_launch(name, geometry, [&] { kernel(static_cast<Parameters>(arguments)...); });
+    // Values, as a launch takes them: it may run later.
+    emulated_launch(name, geometry, stream,
+                    [kernel, ... values = static_cast<Parameters>(arguments)] { kernel(values...); });
 }
 #endif
 

@@ -25,7 +25,7 @@ Geometry one_block(unsigned threads, std::size_t shared_bytes = 0) {
 }
 
 void run(const Geometry& geometry, const std::function<void()>& thread) {
-    backend::cuda::emulated_launch("test", geometry, thread);
+    backend::cuda::emulated_launch("test", geometry, nullptr, thread);
 }
 
 TEST(CudaEmulator, RunsEveryThreadOfEveryBlock) {

@@ -8,6 +8,7 @@
 #include <deque>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace headway::emulation {
@@ -53,6 +54,11 @@ struct Thread {
     std::deque<std::vector<PendingCopy>> committed;
 };
 
+/// Launches and blocks so far decide in which order threads get their turn.
+struct Counts {
+    std::int64_t launches = 0, blocks = 0;
+};
+
 class Emulator {
   public:
     void launch(const char* name, const backend::cuda::Geometry& geometry, const std::function<void()>& body) {
@@ -82,13 +88,11 @@ class Emulator {
             fail("a barrier of a block that some threads have left");
         return block_;
     }
-    Counts& counts() { return counts_; }
     unsigned char* shared() { return shared_.data(); }
     bool any_[2] = {false, false};
 
     /// Returns the generation that was met in.
     std::int64_t meet(Meeting& meeting) {
-        ++counts_.collectives;
         const std::int64_t generation = meeting.generation;
         if (++meeting.arrived == meeting.members) {
             meeting.arrived = 0;
@@ -199,7 +203,7 @@ class Emulator {
 };
 
 Emulator& emulator() {
-    static Emulator the;
+    static thread_local Emulator the;
     return the;
 }
 
@@ -237,9 +241,6 @@ void run_copy(const PendingCopy& copy) {
 
 const Place& place() {
     return emulator().current().place;
-}
-const Counts& counts() {
-    return emulator().counts();
 }
 unsigned char* shared_memory() {
     return emulator().shared();
@@ -289,6 +290,13 @@ void wait_for_copies(int groups) {
 void run_launch(const char* name, const backend::cuda::Geometry& geometry, const std::function<void()>& thread) {
     emulator().launch(name, geometry, thread);
 }
+std::function<void(backend::cuda::Stream, std::function<void()>)>& stream_order() {
+    static std::function<void(backend::cuda::Stream, std::function<void()>)> order;
+    return order;
+}
+void use_streams(std::function<void(backend::cuda::Stream, std::function<void()>)> add) {
+    stream_order() = std::move(add);
+}
 int own_lane() {
     return emulator().current().lane;
 }
@@ -297,8 +305,10 @@ int own_lane() {
 
 namespace headway::backend::cuda {
 
-void emulated_launch(const char* name, const Geometry& geometry, const std::function<void()>& thread) {
-    emulation::run_launch(name, geometry, thread);
+void emulated_launch(const char* name, const Geometry& geometry, Stream stream, std::function<void()> thread) {
+    if (stream == nullptr || !emulation::stream_order()) return emulation::run_launch(name, geometry, thread);
+    emulation::stream_order()(
+        stream, [name, geometry, thread = std::move(thread)] { emulation::run_launch(name, geometry, thread); });
 }
 
 namespace {

@@ -8,6 +8,7 @@
 #include <functional>
 
 #include "backend/cuda/kernels/geometry.h"
+#include "backend/cuda/kernels/stream.h"
 
 /// CUDA's blocks and warps on the host, as far as the kernels of backend/cuda/kernels use them: their sources are
 /// compiled by the host's compiler with this header included first. A thread is a coroutine; the order in which those
@@ -47,11 +48,9 @@ T of_lane(const Slot* slots, int lane) {
     return value;
 }
 
-/// Threads created and collectives passed since the program began.
-struct Counts {
-    std::int64_t launches = 0, blocks = 0, collectives = 0;
-};
-const Counts& counts();
+/// From now on what is launched on a stream that is not null is handed to `add`, which runs it in the stream's order.
+/// An emulator belongs to one thread of the host; so do variables that a block shares.
+void use_streams(std::function<void(backend::cuda::Stream stream, std::function<void()> call)> add);
 
 }  // namespace headway::emulation
 
@@ -60,7 +59,7 @@ const Counts& counts();
 #define __global__
 #define __device__
 #define __host__
-#define __shared__ static
+#define __shared__ static thread_local
 #define __launch_bounds__(...)
 #define threadIdx (::headway::emulation::place().thread)
 #define blockIdx (::headway::emulation::place().block)
@@ -96,8 +95,8 @@ T __shfl_xor_sync(unsigned, T value, int distance) {
 
 namespace headway::backend::cuda {
 
-/// Runs `thread` for every thread of every block.
-void emulated_launch(const char* name, const Geometry& geometry, const std::function<void()>& thread);
+/// Runs `thread` for every thread of every block: at once, or in the stream (emulation::use_streams).
+void emulated_launch(const char* name, const Geometry& geometry, Stream stream, std::function<void()> thread);
 
 inline unsigned char* dynamic_shared() {
     return emulation::shared_memory();

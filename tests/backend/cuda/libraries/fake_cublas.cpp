@@ -6,6 +6,8 @@
 #include <cstring>
 #include <vector>
 
+#include "tests/backend/cuda/libraries/fake_cuda.h"
+
 namespace headway::tests::fake_cublas {
 
 struct Description {
@@ -184,7 +186,7 @@ cublasStatus_t cublasLtMatmul(cublasLtHandle_t, cublasLtMatmulDesc_t description
                               cublasLtMatrixLayout_t a_layout, const void* b, cublasLtMatrixLayout_t b_layout,
                               const void* beta, const void* c, cublasLtMatrixLayout_t c_layout, void* d,
                               cublasLtMatrixLayout_t d_layout, const cublasLtMatmulAlgo_t* algorithm, void* workspace,
-                              std::size_t workspace_bytes, cudaStream_t) {
+                              std::size_t workspace_bytes, cudaStream_t stream) {
     ++fake_cublas_counts().products;
     const Description& how = *of<Description>(description);
     const Layout &of_a = *of<Layout>(a_layout), &of_b = *of<Layout>(b_layout), &of_c = *of<Layout>(c_layout);
@@ -194,17 +196,24 @@ cublasStatus_t cublasLtMatmul(cublasLtHandle_t, cublasLtMatmulDesc_t description
     if (!fit(how, of_a, of_b, of_c) || c != d || c_layout != d_layout || workspace == nullptr || workspace_bytes == 0 ||
         !aligned(a, first) || !aligned(b, second))
         return CUBLAS_STATUS_INVALID_VALUE;
-    const bool turn_a = how.first == CUBLAS_OP_T, turn_b = how.second == CUBLAS_OP_T;
-    const std::int64_t inner = turn_a ? of_a.rows : of_a.columns;
     const float factor = *static_cast<const float*>(alpha), kept = *static_cast<const float*>(beta);
-    for (std::int64_t i = 0; i < of_c.rows; ++i)
-        for (std::int64_t j = 0; j < of_c.columns; ++j) {
-            float sum = 0.0f;
-            for (std::int64_t k = 0; k < inner; ++k)
-                sum += (turn_a ? load(of_a, a, k, i) : load(of_a, a, i, k)) *
-                       (turn_b ? load(of_b, b, j, k) : load(of_b, b, k, j));
-            store(of_c, d, i, j, factor * sum + (kept == 0.0f ? 0.0f : kept * load(of_c, c, i, j)));
-        }
+    const auto multiply = [=, how = how, of_a = of_a, of_b = of_b, of_c = of_c] {
+        const bool turn_a = how.first == CUBLAS_OP_T, turn_b = how.second == CUBLAS_OP_T;
+        const std::int64_t inner = turn_a ? of_a.rows : of_a.columns;
+        for (std::int64_t i = 0; i < of_c.rows; ++i)
+            for (std::int64_t j = 0; j < of_c.columns; ++j) {
+                float sum = 0.0f;
+                for (std::int64_t k = 0; k < inner; ++k)
+                    sum += (turn_a ? load(of_a, a, k, i) : load(of_a, a, i, k)) *
+                           (turn_b ? load(of_b, b, j, k) : load(of_b, b, k, j));
+                store(of_c, d, i, j, factor * sum + (kept == 0.0f ? 0.0f : kept * load(of_c, c, i, j)));
+            }
+    };
+    if (stream == nullptr) {
+        multiply();
+    } else {
+        headway::tests::fake_stream_call(stream, multiply);
+    }
     return CUBLAS_STATUS_SUCCESS;
 }
 }

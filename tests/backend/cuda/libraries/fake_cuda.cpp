@@ -9,6 +9,8 @@
 #include <mutex>
 #include <thread>
 
+#include "tests/backend/cuda/libraries/kernel_streams.h"
+
 namespace headway::tests::fake_cuda {
 
 using Clock = std::chrono::steady_clock;
@@ -136,6 +138,11 @@ cudaError_t cudaDeviceGetStreamPriorityRange(int* least, int* greatest) {
     return cudaSuccess;
 }
 cudaError_t cudaStreamCreateWithPriority(cudaStream_t* stream, unsigned, int) {
+    static const bool once = [] {
+        headway::emulation::use_streams(headway::tests::fake_stream_call);
+        return true;
+    }();
+    static_cast<void>(once);
     *stream = new CUstream_st;
     return cudaSuccess;
 }

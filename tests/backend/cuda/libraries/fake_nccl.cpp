@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <bit>
 #include <condition_variable>
 #include <cstring>
 #include <deque>
@@ -89,17 +90,41 @@ struct Message {
 };
 thread_local std::vector<Message> messages;
 
-template <typename T>
-void reduce(const Collective& call, std::size_t first, std::size_t count, ncclRedOp_t operation, void* to) {
-    std::vector<T> result(count);
-    for (std::size_t member = 0; member < call.parts.size(); ++member) {
-        const T* from = static_cast<const T*>(call.parts[member].from) + first;
-        for (std::size_t i = 0; i < count; ++i)
-            result[i] = member == 0            ? from[i]
-                        : operation == ncclSum ? result[i] + from[i]
-                                               : std::max(result[i], from[i]);
+/// Elements as they lie in memory, as numbers and back; rounded after each sum, as on a way through the members.
+struct Floats {
+    using Stored = float;
+    static double number(float stored) { return static_cast<double>(stored); }
+    static float stored(double number) { return static_cast<float>(number); }
+};
+struct Doubles {
+    using Stored = double;
+    static double number(double stored) { return stored; }
+    static double stored(double number) { return number; }
+};
+struct Bfloats {
+    using Stored = std::uint16_t;
+    static double number(std::uint16_t stored) {
+        return static_cast<double>(std::bit_cast<float>(static_cast<std::uint32_t>(stored) << 16));
     }
-    std::memcpy(to, result.data(), count * sizeof(T));
+    static std::uint16_t stored(double number) {
+        const auto bits = std::bit_cast<std::uint32_t>(static_cast<float>(number));
+        return static_cast<std::uint16_t>((bits + 0x7fffu + ((bits >> 16) & 1u)) >> 16);
+    }
+};
+
+template <typename Type>
+void reduce(const Collective& call, std::size_t first, std::size_t count, ncclRedOp_t operation, void* to) {
+    using Stored = typename Type::Stored;
+    std::vector<Stored> result(count);
+    for (std::size_t member = 0; member < call.parts.size(); ++member) {
+        const Stored* from = static_cast<const Stored*>(call.parts[member].from) + first;
+        for (std::size_t i = 0; i < count; ++i) {
+            const double own = Type::number(from[i]), before = Type::number(result[i]);
+            result[i] =
+                member == 0 ? from[i] : Type::stored(operation == ncclSum ? before + own : std::max(before, own));
+        }
+    }
+    std::memcpy(to, result.data(), count * sizeof(Stored));
 }
 
 /// Computes a collective whose members are all there.
@@ -116,9 +141,11 @@ void finish(Collective& call, Kind kind, std::size_t count, ncclDataType_t type,
         } else if (kind == Kind::kBroadcast) {
             std::memcpy(result.data(), call.parts[static_cast<std::size_t>(root)].from, bytes);
         } else if (type == ncclFloat32) {
-            reduce<float>(call, first, count, operation, result.data());
+            reduce<Floats>(call, first, count, operation, result.data());
+        } else if (type == ncclBfloat16) {
+            reduce<Bfloats>(call, first, count, operation, result.data());
         } else {
-            reduce<double>(call, first, count, operation, result.data());
+            reduce<Doubles>(call, first, count, operation, result.data());
         }
     }
     for (std::size_t member = 0; member < members; ++member)
