@@ -16,6 +16,7 @@ struct Command {
         kStep,        ///< one iteration
         kMove,        ///< go on under `plan`
         kSave,        ///< write a checkpoint
+        kWait,        ///< nothing yet: process 0 is there, and thinks
         kEnd,
     } kind = Kind::kEnd;
     std::uint64_t seed = 1;

@@ -106,6 +106,8 @@ std::optional<StepReport> Member::execute(const Command& command) {
         case Command::Kind::kSave:
             save(command);
             break;
+        case Command::Kind::kWait:
+            break;
         case Command::Kind::kEnd:
             if (store_) store_->finish();
             break;

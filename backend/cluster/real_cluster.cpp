@@ -52,10 +52,40 @@ RealCluster::RealCluster(const scenarios::Scenario& scenario, const scenarios::P
     });
     seed_ = scenario.seed;
     measure_healthy_iteration();
+    keeper_ = std::thread([this] { keep_in_touch(); });
 }
 
 RealCluster::~RealCluster() {
+    stop_keeping_in_touch();
     if (!over_) control_.abort("the run ended early");
+}
+
+/// Says something at least three times in the time after which silence counts as a loss.
+void RealCluster::keep_in_touch() {
+    const Duration timeout = scenario_.deploy.value_or(scenarios::Deployment()).timeout;
+    const auto period = std::chrono::nanoseconds(std::max<std::int64_t>(1'000'000, timeout.ns() / 3));
+    std::unique_lock quiet(quiet_mutex_);
+    while (!quiet_changed_.wait_for(quiet, period, [&] { return quiet_ends_; })) {
+        const std::unique_lock talking(talking_, std::try_to_lock);
+        if (!talking || over_) continue;
+        Command wait;
+        wait.kind = Command::Kind::kWait;
+        std::vector<char> bytes = packed(wait);
+        try {
+            control_.broadcast(bytes, 0);
+        } catch (const BackendError&) {
+            return;  // the next command fails, and says why
+        }
+    }
+}
+
+void RealCluster::stop_keeping_in_touch() {
+    {
+        const std::lock_guard quiet(quiet_mutex_);
+        quiet_ends_ = true;
+    }
+    quiet_changed_.notify_all();
+    if (keeper_.joinable()) keeper_.join();
 }
 
 void RealCluster::fail(const std::exception& error) {
@@ -84,6 +114,7 @@ std::vector<StepReport> RealCluster::step_everywhere() {
     step.seed = seed_;
     step.step = step_;
     step.execution = execution_;
+    const std::lock_guard talking(talking_);
     try {
         const std::optional<StepReport> own = command(step);
         std::vector<StepReport> reports;
@@ -139,7 +170,7 @@ void RealCluster::measure_healthy_iteration() {
     reporter_.take_up(plan_);
     std::vector<Duration> durations;
     try {
-        command(begin);
+        command(begin);  // nobody else talks yet
     } catch (const BackendError& error) {
         fail(error);
     }
@@ -155,6 +186,7 @@ void RealCluster::measure_healthy_iteration() {
 }
 
 void RealCluster::start_episode(std::uint64_t seed) {
+    const std::lock_guard talking(talking_);
     seed_ = seed;
     try {
         if (plan_ != facts_.initial_plan) {
@@ -162,6 +194,7 @@ void RealCluster::start_episode(std::uint64_t seed) {
             back.kind = Command::Kind::kMove;
             back.plan = facts_.initial_plan;
             command(back);
+            control_.gather({}, 0);
             plan_ = facts_.initial_plan;
             reporter_.take_up(plan_);
         }
@@ -228,6 +261,7 @@ RealCluster::Duration RealCluster::move_to(const scenarios::Plan& plan) {
     Command move;
     move.kind = Command::Kind::kMove;
     move.plan = plan;
+    const std::lock_guard talking(talking_);
     try {
         command(move);
         control_.gather({}, 0);
@@ -262,6 +296,7 @@ void RealCluster::save(bool wait) {
     save.seed = seed_;
     save.step = step_;
     save.wait = wait;
+    const std::lock_guard talking(talking_);
     try {
         command(save);
         control_.gather({}, 0);
@@ -303,6 +338,7 @@ void RealCluster::finish() {
     if (step_ > saved_step_) save(true);
     Command end;
     end.kind = Command::Kind::kEnd;
+    stop_keeping_in_touch();
     try {
         command(end);
     } catch (const BackendError& error) {

@@ -1,11 +1,13 @@
 #pragma once
 
+#include <condition_variable>
 #include <cstdint>
 #include <map>
 #include <memory>
 #include <mutex>
 #include <optional>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "backend/cluster/command.h"
@@ -66,6 +68,8 @@ class RealCluster final : public policies::TrainingCluster {
     void say_what_is_missing();
     bool ended() const;
     [[noreturn]] void fail(const std::exception& error);
+    void keep_in_touch();
+    void stop_keeping_in_touch();
 
     const scenarios::Scenario scenario_;
     const DeploymentOptions options_;
@@ -89,6 +93,12 @@ class RealCluster final : public policies::TrainingCluster {
     bool stopped_ = false;
     bool sensors_seen_ = false;
     bool over_ = false;  ///< the others have gone
+    /// While a policy thinks, the others hear that process 0 is there.
+    std::mutex talking_;  ///< held by who uses the control
+    std::mutex quiet_mutex_;
+    std::condition_variable quiet_changed_;
+    bool quiet_ends_ = false;
+    std::thread keeper_;
 };
 
 }  // namespace headway::backend

@@ -115,6 +115,30 @@ TEST(RealCluster, ASwitchOfPlansDoesNotChangeWhatIsLearned) {
     expect_same_curve(undisturbed, curve(sharded, [&](const scenarios::Plan&) { return piped; }));
 }
 
+TEST(RealCluster, BeginsAnewUnderTheInitialPlan) {
+    Losses sink;
+    const auto outcomes = deploy_locally(
+        small_deployment(),
+        [&](RealCluster& cluster) {
+            const scenarios::Plan initial = cluster.facts().initial_plan;
+            cluster.run(initial, 3);
+            scenarios::Plan other = initial;
+            std::swap(other.gpu_of_rank[0], other.gpu_of_rank[1]);
+            cluster.run(other, 2);
+            EXPECT_EQ(sink.pauses.size(), 1u) << "run moves first";
+            cluster.start_episode(1);
+            EXPECT_EQ(cluster.now(), Duration());
+            sink.end_ns = 0;
+            cluster.run(initial, 3);
+            EXPECT_EQ(sink.pauses.size(), 1u) << "it is there already";
+            EXPECT_EQ(std::vector(sink.losses.begin(), sink.losses.begin() + 3),
+                      std::vector(sink.losses.end() - 3, sink.losses.end()));
+            return "";
+        },
+        {}, &sink);
+    for (const RankOutcome& outcome : outcomes) EXPECT_TRUE(outcome.finished()) << outcome.error;
+}
+
 TEST(RealCluster, LeavesProcessesOutAndTakesThemBack) {
     const std::string undisturbed = curve(small_deployment());
     const scenarios::Plan half =
@@ -204,6 +228,23 @@ TEST(RealCluster, AProcessThatHangsEndsTheRunAfterTheTimeout) {
         EXPECT_NE(outcomes[rank].error, "") << rank;
         EXPECT_EQ(outcomes[rank].failures.size(), 0u) << rank;
     }
+}
+
+TEST(RealCluster, APolicyMayThinkLongerThanTheTimeout) {
+    const scenarios::Scenario scenario = small_deployment("{data: 2, pipeline: 2}", "deploy: {timeout: 1 s}\n");
+    LocalRanksOptions ranks;
+    ranks.timeout = std::chrono::seconds(1);
+    const auto outcomes = deploy_locally(
+        scenario,
+        [](RealCluster& cluster) {
+            for (int i = 0; i < 2; ++i) {
+                EXPECT_EQ(cluster.run(cluster.facts().initial_plan, 2).iterations.size(), 2u);
+                std::this_thread::sleep_for(std::chrono::milliseconds(1800));
+            }
+            return "";
+        },
+        {}, nullptr, ranks);
+    for (const RankOutcome& outcome : outcomes) EXPECT_TRUE(outcome.finished()) << outcome.error;
 }
 
 TEST(RealCluster, EndsAfterTheIterationWhenOneIsAskedTo) {
