@@ -1,9 +1,14 @@
 #include "cli/deployment.h"
 
+#include <unistd.h>
+
+#include <cerrno>
 #include <cstdio>
 #include <fstream>
 #include <stdexcept>
+#include <system_error>
 
+#include "backend/checkpoint/checkpoint_folder.h"
 #include "backend/data/token_source.h"
 #include "backend/training/plan_place.h"
 #include "cli/catalogue_choice.h"
@@ -66,6 +71,34 @@ fs::path data_of(const DeployArguments& arguments, const scenarios::Scenario& sc
     return fs::absolute(file);
 }
 
+/// Where the run saves and goes on from; what is wrong with it is told before hours of training, not after.
+std::optional<fs::path> checkpoints_of(const DeployArguments& arguments, const scenarios::Scenario& scenario) {
+    const bool given = arguments.checkpoints.has_value();
+    if (!given && !(scenario.deploy && scenario.deploy->checkpoints)) {
+        if (arguments.resume)
+            throw scenarios::ConfigError("--resume: from which folder? (--checkpoints DIR, or deploy.checkpoints)");
+        return std::nullopt;
+    }
+    if (given && arguments.checkpoints->empty())
+        throw scenarios::ConfigError("--checkpoints: the name of a folder is needed");
+    const fs::path folder =
+        fs::absolute(given ? *arguments.checkpoints : arguments.scenario.parent_path() / *scenario.deploy->checkpoints);
+    const std::string place = (given ? "--checkpoints " : "deploy.checkpoints: ") + folder.string() + ": ";
+    std::error_code problem;
+    if (fs::exists(folder, problem) && !fs::is_directory(folder, problem))
+        throw scenarios::ConfigError(place + "is no folder");
+    const std::vector<backend::CheckpointName> kept = backend::complete_checkpoints(folder);
+    if (arguments.resume && kept.empty()) throw scenarios::ConfigError("--resume: no checkpoint in " + folder.string());
+    // Two runs in one folder: the new one would remove checkpoints of the old, and --resume could not tell them apart.
+    if (!arguments.resume && !kept.empty())
+        throw scenarios::ConfigError(place + "holds " + kept.back().text() +
+                                     " of an earlier run (--resume goes on from it; a new run needs another folder)");
+    fs::create_directories(folder, problem);
+    if (!problem && ::access(folder.c_str(), W_OK | X_OK) != 0) problem = {errno, std::generic_category()};
+    if (problem) throw scenarios::ConfigError(place + "cannot be written: " + problem.message());
+    return folder;
+}
+
 /// Of this machine, available now; 0 where the kernel does not say.
 double available_bytes() {
     std::ifstream file("/proc/meminfo");
@@ -100,16 +133,10 @@ std::optional<Deployment> prepare_deployment(const DeployArguments& arguments, b
     deployment.plan = plan_that_fits(deployment.scenario, places);
     expect_trainable(deployment, arguments.processors, places);
     deployment.data = data_of(arguments, deployment.scenario, places);
-    const std::optional<scenarios::Deployment>& deploy = deployment.scenario.deploy;
-    if (arguments.checkpoints)
-        deployment.checkpoints = fs::absolute(*arguments.checkpoints);
-    else if (deploy && deploy->checkpoints)
-        deployment.checkpoints = fs::absolute(arguments.scenario.parent_path() / *deploy->checkpoints);
-    if (arguments.resume && !deployment.checkpoints)
-        throw scenarios::ConfigError("--resume: from which folder? (--checkpoints DIR, or deploy.checkpoints)");
     if (arguments.weights) deployment.weights = fs::absolute(*arguments.weights);
     if (arguments.resume && arguments.weights)
         throw scenarios::ConfigError("--resume and --init: a run begins with one of them");
+    deployment.checkpoints = checkpoints_of(arguments, deployment.scenario);
     if (arguments.out) {
         expect_writable("--out", *arguments.out, arguments.force);
         expect_record_or_nothing("--out", *arguments.out);

@@ -18,7 +18,8 @@ MappedFile::MappedFile(const std::filesystem::path& file) {
         if (descriptor >= 0) ::close(descriptor);
         throw scenarios::ConfigError(file.string() + ": " + why);
     };
-    const int descriptor = ::open(file.c_str(), O_RDONLY | O_CLOEXEC);
+    // A pipe must not be waited for, only refused.
+    const int descriptor = ::open(file.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
     if (descriptor < 0)
         fail(descriptor,
              errno == ENOENT ? "no such file" : "cannot be opened: " + std::generic_category().message(errno));

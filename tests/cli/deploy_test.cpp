@@ -214,6 +214,24 @@ TEST(Deploy, ADamagedCheckpointIsRefusedAndStays) {
     EXPECT_EQ(std::filesystem::file_size(file), size);
 }
 
+TEST(Deploy, AFolderThatCannotTakeItsCheckpointsIsRefusedBeforeItTrains) {
+    const DeployFolder folder(deployable());
+    ASSERT_EQ(folder.headway("deploy s.yaml --iterations 2 --checkpoints kept").exit_code, 0);
+    const auto expect_refused = [&](const std::string& options, const std::string& why) {
+        const ProgramResult result = folder.headway("deploy s.yaml --iterations 4 " + options);
+        EXPECT_EQ(result.exit_code, 2) << options << result.err;
+        EXPECT_THAT(result.err, HasSubstr(why)) << options;
+        EXPECT_THAT(result.err, Not(HasSubstr("healthy iteration"))) << options;
+    };
+    expect_refused("--checkpoints kept", "step-0000002 of an earlier run");
+    EXPECT_TRUE(std::filesystem::exists(folder.path() / "kept" / "step-0000002" / "manifest.json"));
+    expect_refused("--checkpoints book.txt", "is no folder");
+    expect_refused("--checkpoints book.txt/kept", "cannot be written");
+    expect_refused("--checkpoints ''", "the name of a folder is needed");
+    expect_refused("--checkpoints none --resume", "no checkpoint in");
+    EXPECT_FALSE(std::filesystem::exists(folder.path() / "none"));
+}
+
 TEST(Deploy, SigtermSavesAndExits) {
     const DeployFolder folder(deployable("deploy: {checkpoints: kept}\n"));
     const ProgramResult result = folder.headway("deploy s.yaml --iterations 100000 --out a.run.jsonl",

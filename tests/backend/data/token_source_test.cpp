@@ -2,6 +2,7 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 
 #include <algorithm>
 #include <numeric>
@@ -153,6 +154,13 @@ TEST(TokenSource, NamesTheFirstTokenBeyondTheVocabulary) {
     EXPECT_EQ(open_tokens(files.shard(20240520, 1, 9000, counting(9000)), 4, 9000)->vocabulary(), 9000);
     EXPECT_THAT(token_error(files.text("plain ASCII, but \xc3\xa9"), 4, 128),
                 EndsWith(": token 17 is 195, beyond the model's vocabulary of 128"));
+}
+
+TEST(TokenSource, RefusesAPipeInsteadOfWaitingForIt) {
+    const TokenFiles files;
+    const std::filesystem::path pipe = files.folder() / "pipe";
+    ASSERT_EQ(::mkfifo(pipe.c_str(), 0600), 0);
+    EXPECT_THAT(token_error(pipe, 4, 256), EndsWith("is not a plain file"));
 }
 
 TEST(TokenSource, RefusesLongerReadsThanItWasOpenedFor) {
