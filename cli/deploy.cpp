@@ -213,6 +213,7 @@ int launch(const DeployArguments& arguments, int processes) {
     launch.ranks = processes;
     launch.arguments = {std::filesystem::read_symlink("/proc/self/exe").string()};
     launch.arguments.insert(launch.arguments.end(), arguments.command_line.begin(), arguments.command_line.end());
+    launch.hold_requests = true;
     launch.tell = [](const std::string& line) { complain(line); };
     return backend::run_local_ranks(launch).exit_code();
 }

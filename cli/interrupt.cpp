@@ -25,6 +25,12 @@ void catch_interrupts() {
     action.sa_flags = static_cast<int>(SA_RESETHAND) | SA_RESTART;
     ::sigaction(SIGINT, &action, nullptr);
     ::sigaction(SIGTERM, &action, nullptr);
+    // Whoever started this process may have held them back until now.
+    sigset_t mask;
+    ::sigemptyset(&mask);
+    ::sigaddset(&mask, SIGINT);
+    ::sigaddset(&mask, SIGTERM);
+    ::sigprocmask(SIG_UNBLOCK, &mask, nullptr);
 }
 
 bool interrupted() {

@@ -133,7 +133,10 @@ class LocalRanks {
         ::prctl(PR_SET_PDEATHSIG, SIGKILL);
         if (::getppid() != parent) ::_exit(kNotExecuted);  // it ended before it could be watched
         ::setpgid(0, 0);  // a terminal's Ctrl-C reaches the launching process alone, which passes it on
-        ::sigprocmask(SIG_SETMASK, &signals_.before(), nullptr);
+        sigset_t blocked = signals_.before();
+        if (launch_.hold_requests)
+            for (const int signal : {SIGINT, SIGTERM}) ::sigaddset(&blocked, signal);
+        ::sigprocmask(SIG_SETMASK, &blocked, nullptr);
         const int nothing = ::open("/dev/null", O_RDONLY);
         if (nothing >= 0) ::dup2(nothing, STDIN_FILENO);
         if (rank == 0) {

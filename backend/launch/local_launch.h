@@ -14,6 +14,9 @@ struct LocalLaunch {
     /// How long the others may take to end after the first has failed, and after the second request to end; then they
     /// are killed.
     std::chrono::milliseconds grace{10'000};
+    /// Ranks begin with SIGINT and SIGTERM blocked, so that a request that comes while they start waits until they let
+    /// it in, instead of ending them.
+    bool hold_requests = false;
     /// Lines about the launch, and what ranks other than 0 write to their standard output and error, with the rank in
     /// front. Rank 0 keeps this process's streams; nobody reads its standard input.
     std::function<void(const std::string& line)> tell;

@@ -249,6 +249,17 @@ TEST(Deploy, SigtermSavesAndExits) {
     EXPECT_EQ(losses_of(folder.path() / "b.run.jsonl").size(), 2u);
 }
 
+TEST(Deploy, SigtermWhileItStartsIsHeardToo) {
+    const DeployFolder folder(deployable());
+    // As soon as the first rank has been started.
+    const ProgramResult result =
+        folder.headway("deploy s.yaml --iterations 100000",
+                       "& child=$!; tries=0; until [ -n \"$(cat /proc/$child/task/$child/children)\" ] || "
+                       "[ $tries = 2000 ]; do tries=$((tries+1)); done; kill -TERM $child; wait $child");
+    EXPECT_EQ(result.exit_code, 130) << result.err;
+    EXPECT_THAT(result.err, HasSubstr("interrupted"));
+}
+
 TEST(Deploy, OneProcessNeedsNoOthers) {
     const DeployFolder folder(deployable("", "{}"));
     const ProgramResult result =

@@ -121,6 +121,17 @@ TEST(LocalLaunch, PassesRequestsToEndOnAndReturnsWhatTheRanksMakeOfThem) {
     }
 }
 
+TEST(LocalLaunch, HoldsRequestsToEndUntilTheRanksLetThemIn) {
+    LocalLaunch what;
+    what.arguments = {"/bin/sh", "-c", "kill -TERM $$; kill -INT $$; exit 7"};
+    what.ranks = 1;
+    EXPECT_NE(run_local_ranks(what).ends.front().signal, 0);
+    what.hold_requests = true;
+    const RankEnd end = run_local_ranks(what).ends.front();
+    EXPECT_EQ(end.signal, 0);
+    EXPECT_EQ(end.exit_code, 7);
+}
+
 TEST(LocalLaunch, LeavesNobodyBehindWhenItIsKilled) {
     const auto told = scratch_file("ranks");
     const pid_t launcher = ::fork();
