@@ -141,7 +141,12 @@ std::optional<Deployment> prepare_deployment(const DeployArguments& arguments, b
         expect_writable("--out", *arguments.out, arguments.force);
         expect_record_or_nothing("--out", *arguments.out);
     }
-    if (arguments.trace) expect_writable("--trace", *arguments.trace, arguments.force);
+    if (arguments.trace) {
+        expect_writable("--trace", *arguments.trace, arguments.force);
+        expect_another_file("--trace", *arguments.trace, arguments.scenario, "the scenario");
+        expect_another_file("--trace", *arguments.trace, deployment.data, "the data to learn from");
+        if (arguments.out) expect_another_file("--trace", *arguments.trace, *arguments.out, "the file of --out too");
+    }
     const bool host = arguments.processors == "host";
     if (host && local) expect_host_memory(deployment, places);
     return deployment;

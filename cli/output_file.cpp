@@ -42,6 +42,14 @@ void expect_record_or_nothing(const std::string& option, const fs::path& file) {
     throw scenarios::ConfigError(option + " " + file.string() + ": exists and is no run record (remove it first)");
 }
 
+void expect_another_file(const std::string& option, const fs::path& file, const fs::path& other,
+                         const std::string& what) {
+    std::error_code ignored;
+    if (fs::equivalent(file, other, ignored) ||
+        fs::weakly_canonical(fs::absolute(file)) == fs::weakly_canonical(fs::absolute(other)))
+        throw scenarios::ConfigError(option + " " + file.string() + ": is " + what);
+}
+
 void expect_readable(const fs::path& file, const std::string& what) {
     std::error_code ignored;
     if (fs::is_directory(file, ignored)) throw scenarios::ConfigError(file.string() + ": is a folder, not " + what);

@@ -14,6 +14,11 @@ void expect_writable(const std::string& option, const std::filesystem::path& fil
 /// older record, and nothing else.
 void expect_record_or_nothing(const std::string& option, const std::filesystem::path& file);
 
+/// Throws ConfigError, naming the option, when `file` is the same file as `other`, which is `what`, under whatever
+/// names.
+void expect_another_file(const std::string& option, const std::filesystem::path& file,
+                         const std::filesystem::path& other, const std::string& what);
+
 /// Throws ConfigError for an input file that does not exist or cannot be read.
 void expect_readable(const std::filesystem::path& file, const std::string& what);
 

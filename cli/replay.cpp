@@ -143,11 +143,8 @@ int replay(const ReplayArguments& arguments, const std::string& version) {
     }
     if (arguments.trace) {
         expect_writable("--trace", *arguments.trace, arguments.force);
-        std::error_code ignored;  // a file that does not exist yet is no other file
-        if (std::filesystem::equivalent(*arguments.trace, arguments.scenario, ignored))
-            throw scenarios::ConfigError("--trace " + std::string(*arguments.trace) + ": is the scenario");
-        if (arguments.out && std::filesystem::absolute(*arguments.out) == std::filesystem::absolute(*arguments.trace))
-            throw scenarios::ConfigError("--trace " + std::string(*arguments.trace) + ": is the file of --out too");
+        expect_another_file("--trace", *arguments.trace, arguments.scenario, "the scenario");
+        if (arguments.out) expect_another_file("--trace", *arguments.trace, *arguments.out, "the file of --out too");
     }
     if (arguments.seeds > 1) return replay_seeds(arguments, catalogue, *prepared);
     return replay_once(arguments, *prepared, version);

@@ -232,6 +232,19 @@ TEST(Deploy, AFolderThatCannotTakeItsCheckpointsIsRefusedBeforeItTrains) {
     EXPECT_FALSE(std::filesystem::exists(folder.path() / "none"));
 }
 
+TEST(Deploy, ATraceNeverReplacesAnotherFileOfTheRun) {
+    const DeployFolder folder(deployable());
+    std::filesystem::create_symlink("book.txt", folder.path() / "link.txt");
+    for (const std::string trace : {"book.txt", "link.txt", "s.yaml", "./a.run.jsonl"}) {
+        const auto size = std::filesystem::file_size(folder.path() / "book.txt");
+        const ProgramResult result =
+            folder.headway("deploy s.yaml --iterations 1 --out a.run.jsonl --force --trace " + trace);
+        EXPECT_EQ(result.exit_code, 2) << trace << result.err;
+        EXPECT_THAT(result.err, HasSubstr("--trace " + trace)) << trace;
+        EXPECT_EQ(std::filesystem::file_size(folder.path() / "book.txt"), size);
+    }
+}
+
 TEST(Deploy, SigtermSavesAndExits) {
     const DeployFolder folder(deployable("deploy: {checkpoints: kept}\n"));
     const ProgramResult result = folder.headway("deploy s.yaml --iterations 100000 --out a.run.jsonl",
