@@ -68,6 +68,31 @@ bool Proposal::offer_restart(const Plan& plan, std::string why) {
     return true;
 }
 
+double Proposal::slowest_link(const Plan& from, const Plan& to) const {
+    const std::vector<double>&nodes = conditions_.node_network, &uplinks = conditions_.rack_uplink;
+    if (nodes.empty() && uplinks.empty()) return 1.0;
+    const scenarios::Layout &a = from.layout, &b = to.layout;
+    const bool same_degrees = a.tensor == b.tensor && a.pipeline == b.pipeline && a.data == b.data &&
+                              a.context == b.context && a.virtual_pipeline == b.virtual_pipeline;
+    double slowest = 1.0;
+    for (const Plan* plan : {&from, &to})
+        for (std::size_t rank = 0; rank < plan->gpu_of_rank.size(); ++rank) {
+            if (same_degrees && from.gpu_of_rank[rank] == to.gpu_of_rank[rank]) {
+                const auto worker = rank / static_cast<std::size_t>(a.ranks_per_worker());
+                const int replica = static_cast<int>(worker) % a.data, stage = static_cast<int>(worker) / a.data;
+                bool same_layers = true;
+                for (int k = stage; k < a.virtual_stages(); k += a.pipeline)
+                    same_layers = same_layers && from.layers(replica, k) == to.layers(replica, k);
+                if (same_layers) continue;
+            }
+            const int node = facts_.cluster.node_of(plan->gpu_of_rank[rank]);
+            if (!nodes.empty()) slowest = std::min(slowest, nodes[static_cast<std::size_t>(node)]);
+            if (!uplinks.empty())
+                slowest = std::min(slowest, uplinks[static_cast<std::size_t>(facts_.cluster.rack_of_node(node))]);
+        }
+    return slowest;
+}
+
 std::vector<Candidate> Proposal::finish(std::size_t most) {
     std::stable_sort(candidates_.begin() + 1, candidates_.end(), [](const Candidate& a, const Candidate& b) {
         return std::pair(a.kind, a.predicted.iteration) < std::pair(b.kind, b.predicted.iteration);
@@ -94,9 +119,12 @@ std::vector<Candidate> Proposal::finish(std::size_t most) {
             estimate = std::make_unique<scenarios::SwitchEstimate>(facts_.job, facts_.cluster, kept.front().plan);
         const scenarios::SwitchCosts costs = estimate->to(candidate.plan);
         const bool live = facts_.adapt.live && costs.fits_live;
-        candidate.predicted.pause =
-            live ? costs.live_pause_behind(kept.front().predicted.iteration) : costs.restart_pause;
-        candidate.predicted.restart = costs.restart_pause;
+        const double links = slowest_link(kept.front().plan, candidate.plan);
+        const Duration relaunch = facts_.job.checkpoint.restart;
+        candidate.predicted.restart = relaunch + (costs.restart_pause - relaunch).scaled(1.0 / links);
+        candidate.predicted.pause = live ? costs.live_pause_behind(kept.front().predicted.iteration,
+                                                                   costs.moved > scenarios::Bytes() ? links : 1.0)
+                                         : candidate.predicted.restart;
         candidate.predicted.moved = costs.moved;
         candidate.predicted.memory = std::max(kept.front().predicted.memory, predictor_.memory(candidate.plan));
         if (live) candidate.predicted.memory = std::max(candidate.predicted.memory, costs.peak_memory);

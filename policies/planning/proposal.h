@@ -57,7 +57,8 @@ class Proposal {
 
   private:
     bool known(const scenarios::Plan& plan) const;
-    void predict_switch(Candidate& candidate);
+    /// What is left of the slowest link that state goes over.
+    double slowest_link(const scenarios::Plan& from, const scenarios::Plan& to) const;
 
     const ClusterFacts& facts_;
     PlanPredictor& predictor_;

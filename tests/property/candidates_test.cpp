@@ -60,7 +60,8 @@ TEST_P(Candidates, AreLegalAndTakeWhatTheySay) {
         const auto world = cluster.another();
         world->start_episode(seed);
         world->run(cluster.facts().initial_plan, kInterval * kIntervals);
-        world->move_to(candidate.plan);
+        const double pause = world->move_to(candidate.plan).s();
+        EXPECT_NEAR(candidate.predicted.pause.s(), pause, 0.05 * pause + 0.05) << name;
         world->run(candidate.plan, kInterval);  // heat settles
         const policies::Measurements measured = world->run(candidate.plan, kInterval);
         double sum = 0.0;
