@@ -54,6 +54,9 @@ void expect_trainable(const Deployment& deployment, const std::string& processor
                                                  : "CUDA devices compute in bf16 (--set job.precision=bf16)");
     if (job.model.positions == scenarios::Positions::kAlibi)
         throw places.error("job.model.positions", "ALiBi is not built yet for real processors (learned, rotary)");
+    if (job.model.positions == scenarios::Positions::kRotary && job.model.head_dim % 2 != 0)
+        throw places.error("job.model.positions",
+                           "rotary positions need an even head_dim, not " + std::to_string(job.model.head_dim));
     try {
         backend::check_trainable(job, deployment.plan);
     } catch (const std::invalid_argument& error) {

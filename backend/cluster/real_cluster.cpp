@@ -223,6 +223,11 @@ void RealCluster::say_what_is_missing() {
     using Severity = scenarios::LogEvent::Severity;
     for (const std::string& sentence : member_.disturbances().not_physical(declared_pace(scenario_, options_) > 0.0))
         reporter_.log(Severity::kWarning, now_, "disturbance " + sentence);
+    if (step_ > 0 && ended())
+        reporter_.log(Severity::kWarning, now_,
+                      "the newest checkpoint is of iteration " + std::to_string(step_) + ": nothing is left to train");
+    else if (step_ > 0)
+        reporter_.log(Severity::kInfo, now_, "goes on from the checkpoint of iteration " + std::to_string(step_));
     if (!sensors_seen_)
         reporter_.log(Severity::kInfo, now_,
                       "no sensors: temperature, clock and power are told as the nominal ones of the declared GPUs");

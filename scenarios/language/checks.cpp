@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <map>
 #include <numeric>
+#include <string>
+#include <utility>
 
 #include "scenarios/language/words.h"
 
@@ -311,8 +313,19 @@ void check_cluster(const Cluster& cluster, const KeyPlaces& places, const std::s
     }
 }
 
+namespace {
+
+/// AdamW divides by 1 - beta^step.
+void check_training(const Training& training, const KeyPlaces& places) {
+    for (const auto& [key, beta] : {std::pair{"beta1", training.beta1}, {"beta2", training.beta2}})
+        if (beta >= 1.0) throw places.error(std::string("job.training.") + key, "1 is not allowed (0 to below 1)");
+}
+
+}  // namespace
+
 void complete_and_check(Scenario& scenario, const KeyPlaces& places) {
     complete_and_check_model(scenario.job.model, places, "job.model");
+    if (scenario.job.training) check_training(*scenario.job.training, places);
     check_cluster(scenario.cluster, places, "cluster");
     StrategyChecks(scenario, places).run();
     for (Disturbance& disturbance : scenario.disturbances) {

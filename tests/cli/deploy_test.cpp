@@ -184,6 +184,9 @@ TEST(Deploy, GoesOnFromACheckpointAsIfItHadNeverStopped) {
     scenarios::read_record(folder.path() / "b.run.jsonl", log);
     EXPECT_EQ(log.iterations.front().index, 6);
 
+    const ProgramResult done = folder.headway("deploy s.yaml --iterations 10 --checkpoints kept --resume");
+    EXPECT_EQ(done.exit_code, 0) << done.err;
+    EXPECT_THAT(done.err, HasSubstr("checkpoint is of iteration 10: nothing is left to train"));
     const ProgramResult other =
         folder.headway("deploy s.yaml --iterations 10 --checkpoints kept --resume --set job.model.hidden=48");
     EXPECT_EQ(other.exit_code, 2) << other.err;
@@ -300,6 +303,8 @@ TEST(Deploy, RefusesWhatCannotBeTrained) {
     };
     refused("--set job.precision=bf16", "job.precision: host processors compute in fp32");
     refused("--set strategy.data=2 --set strategy.context=2", "strategy.context: context parallelism is not built yet");
+    refused("--set job.training.beta2=1", "job.training.beta2: 1 is not allowed (0 to below 1)");
+    refused("--set job.model.head_dim=15 --set job.model.positions=rotary", "need an even head_dim, not 15");
     refused("--data nowhere.txt", "nowhere.txt");
     folder.write("empty.txt", "");
     refused("--data empty.txt", "empty.txt");
