@@ -104,16 +104,17 @@ void fit_and_write(const CalibrateArguments& arguments, const Bases& bases, cons
     report.device = device;
     report.figures = {figure("matrix products", backend::gemm_error(gpu, bases.precision, kernels, stack.kernel_gap)),
                       figure("training steps", backend::step_error(stack, gpu, steps))};
-    write_entry(files.gpu, backend::gpu_entry(gpu, bases.peak_known, bases.precision, origin(bases.gpu.name)));
-    write_entry(files.stack, backend::stack_entry(stack, origin(bases.stack.name)));
-    report.files = {files.gpu.string(), files.stack.string()};
     if (!collectives.empty()) {
         const scenarios::Fabric fabric = backend::fit_fabric(bases.fabric, collectives);
+        stack.host_message = backend::fit_host_message(fabric, collectives);
         report.figures.push_back(figure("collectives", backend::fabric_error(fabric, collectives)));
         report.bus_bytes_per_second = fabric.bandwidth.value;
         write_entry(files.fabric, backend::fabric_entry(fabric, origin(bases.fabric.name)));
-        report.files.push_back(files.fabric.string());
     }
+    write_entry(files.gpu, backend::gpu_entry(gpu, bases.peak_known, bases.precision, origin(bases.gpu.name)));
+    write_entry(files.stack, backend::stack_entry(stack, !collectives.empty(), origin(bases.stack.name)));
+    report.files = {files.gpu.string(), files.stack.string()};
+    if (!collectives.empty()) report.files.push_back(files.fabric.string());
     report.peak_flops_per_second = scenarios::working_peak(gpu, bases.precision).value;
     report.gemm_efficiency = gpu.gemm_efficiency;
     report.memory_bytes_per_second = gpu.memory_bandwidth.value * gpu.memory_efficiency;

@@ -69,13 +69,14 @@ std::string gpu_entry(const scenarios::GpuType& gpu, bool peak_known, scenarios:
     return entry.take();
 }
 
-std::string stack_entry(const scenarios::SoftwareStack& stack, const EntryOrigin& origin) {
+std::string stack_entry(const scenarios::SoftwareStack& stack, bool messages, const EntryOrigin& origin) {
     EntryText entry("Headway's own backend on this machine as `headway calibrate` measured it", origin);
     entry.value("kernel_gap", time_text(stack.kernel_gap));
     entry.value("memory_traffic", stack.memory_traffic);
     entry.value("loss_traffic", stack.loss_traffic);
     entry.value("optimizer_traffic", stack.optimizer_traffic);
     entry.value("host_step", time_text(stack.host_step));
+    if (messages) entry.value("host_message", time_text(stack.host_message));
     return entry.take();
 }
 

@@ -17,7 +17,8 @@ struct EntryOrigin {
 
 std::string gpu_entry(const scenarios::GpuType& gpu, bool peak_known, scenarios::Precision precision,
                       const EntryOrigin& origin);
-std::string stack_entry(const scenarios::SoftwareStack& stack, const EntryOrigin& origin);
+/// `messages`: host_message was measured.
+std::string stack_entry(const scenarios::SoftwareStack& stack, bool messages, const EntryOrigin& origin);
 std::string fabric_entry(const scenarios::Fabric& fabric, const EntryOrigin& origin);
 
 }  // namespace headway::backend

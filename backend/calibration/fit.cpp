@@ -16,12 +16,11 @@ using scenarios::Duration;
 /// Predicted and measured times, in seconds.
 using Pairs = std::vector<std::pair<double, double>>;
 
-double squared_logarithms(const Pairs& pairs) {
+/// Of predicted over measured. Far ones count like near ones: a timing that something else on the machine spoiled does
+/// not bend the fit.
+double absolute_logarithms(const Pairs& pairs) {
     double sum = 0.0;
-    for (const auto& [predicted, measured] : pairs) {
-        const double ratio = std::log(predicted / measured);
-        sum += ratio * ratio;
-    }
+    for (const auto& [predicted, measured] : pairs) sum += std::abs(std::log(predicted / measured));
     return sum;
 }
 
@@ -94,6 +93,7 @@ Pairs fabric_pairs(const scenarios::Fabric& fabric, const std::vector<Collective
     node.fabric = fabric;
     Pairs pairs;
     for (const CollectiveTiming& timing : timings) {
+        if (timing.collective == scenarios::Collective::kSendReceive) continue;
         node.gpus = timing.ranks;
         const scenarios::GroupShape shape{1, timing.ranks, 1};
         pairs.emplace_back(scenarios::collective_time(timing.collective, timing.message, shape, node).s(),
@@ -147,7 +147,7 @@ scenarios::GpuType fit_gpu(const scenarios::GpuType& base, bool peak_known, scen
     };
     const std::vector<double> at =
         smallest_at({{0.01, 1.0, 0.8}, {0.01, 2000.0, 16.0}}, [&](std::span<const double> trial) {
-            return squared_logarithms(gemm_pairs(with(trial), precision, timings, kernel_gap));
+            return absolute_logarithms(gemm_pairs(with(trial), precision, timings, kernel_gap));
         });
     gpu = with(at);
 
@@ -170,7 +170,7 @@ scenarios::SoftwareStack fit_stack(const scenarios::SoftwareStack& base, const s
     const std::vector<double> at = smallest_at(
         {{1e-8, 1e-3, 1e-6}, {1e-3, 100.0, 1.0}, {1e-2, 1000.0, 8.0}, {1.0, 1000.0, 36.0}, {1e-7, 1e-2, 1e-5}},
         [&](std::span<const double> trial) {
-            return squared_logarithms(step_pairs(with_constants(base, trial), cluster, timings));
+            return absolute_logarithms(step_pairs(with_constants(base, trial), cluster, timings));
         });
     return with_constants(base, at);
 }
@@ -179,9 +179,24 @@ scenarios::Fabric fit_fabric(const scenarios::Fabric& base, const std::vector<Co
     if (timings.empty()) throw std::invalid_argument("a fit needs timings of collectives");
     const std::vector<double> at =
         smallest_at({{1e6, 1e13, 1e9}, {1e-7, 1e-2, 1e-5}, {1e-7, 1e-2, 1e-5}}, [&](std::span<const double> trial) {
-            return squared_logarithms(fabric_pairs(with_constants(base, trial), timings));
+            return absolute_logarithms(fabric_pairs(with_constants(base, trial), timings));
         });
     return with_constants(base, at);
+}
+
+Duration fit_host_message(const scenarios::Fabric& fabric, const std::vector<CollectiveTiming>& timings) {
+    scenarios::Node node;
+    node.fabric = fabric;
+    std::vector<double> added;
+    for (const CollectiveTiming& timing : timings) {
+        if (timing.collective != scenarios::Collective::kSendReceive) continue;
+        node.gpus = timing.ranks;
+        added.push_back(timing.time.s() -
+                        scenarios::collective_time(timing.collective, timing.message, {1, timing.ranks, 1}, node).s());
+    }
+    if (added.empty()) throw std::invalid_argument("a fit needs timings of messages");
+    std::nth_element(added.begin(), added.begin() + static_cast<std::ptrdiff_t>(added.size() / 2), added.end());
+    return Duration::seconds(std::max(0.0, added[added.size() / 2]));
 }
 
 FitError gemm_error(const scenarios::GpuType& gpu, scenarios::Precision precision, const KernelTimings& timings,

@@ -8,8 +8,8 @@
 #include "scenarios/language/hardware.h"
 #include "scenarios/language/stack.h"
 
-/// From timings to the constants of the cost model (scenarios/costs). Every fit minimises the sum of squared logarithms
-/// of predicted over measured time.
+/// From timings to the constants of the cost model (scenarios/costs). Every fit minimises the sum of the absolute
+/// logarithms of predicted over measured time.
 namespace headway::backend {
 
 /// How far predictions with the fitted constants are from the timings: |predicted / measured - 1|.
@@ -29,8 +29,11 @@ scenarios::GpuType fit_gpu(const scenarios::GpuType& base, bool peak_known, scen
 scenarios::SoftwareStack fit_stack(const scenarios::SoftwareStack& base, const scenarios::GpuType& gpu,
                                    const std::vector<StepTiming>& timings);
 
-/// Fits bandwidth (with efficiency 1), start and hop, the same for all protocols.
+/// Fits bandwidth (with efficiency 1), start and hop, the same for all protocols, to the collectives among the timings.
 scenarios::Fabric fit_fabric(const scenarios::Fabric& base, const std::vector<CollectiveTiming>& timings);
+
+/// What a message takes longer than `fabric` says: the median over the timings of exchanges.
+scenarios::Duration fit_host_message(const scenarios::Fabric& fabric, const std::vector<CollectiveTiming>& timings);
 
 FitError gemm_error(const scenarios::GpuType& gpu, scenarios::Precision precision, const KernelTimings& timings,
                     scenarios::Duration kernel_gap);

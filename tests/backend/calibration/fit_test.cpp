@@ -132,6 +132,10 @@ TEST(Fit, FindsTheConstantsBehindTimingsOfCollectives) {
     const scenarios::Fabric found = fit_fabric(scenarios::read_fabric(shipped(), "host-loopback"), timings);
     EXPECT_NEAR(found.bandwidth.value, 1.7e9, 2e7);
     EXPECT_LT(fabric_error(found, timings).worst, 0.01);
+    for (CollectiveTiming& timing : timings)
+        if (timing.collective == Collective::kSendReceive) timing.time += Duration::microseconds(250);
+    EXPECT_NEAR(fit_fabric(found, timings).bandwidth.value, 1.7e9, 2e7) << "messages are no collectives";
+    EXPECT_NEAR(fit_host_message(found, timings).us(), 250.0, 5.0);
 }
 
 TEST(Search, FindsTheBottomOfACurvedValley) {
@@ -158,7 +162,7 @@ TEST(CatalogueEntries, AreReadBackWithWhatWasMeasured) {
     std::ofstream(folder / "gpus" / "mine.yaml") << gpu_entry(gpu, false, Precision::kFp32, origin);
     scenarios::SoftwareStack stack = scenarios::read_stack(shipped(), "headway-host");
     stack.memory_traffic = 0.7;
-    std::ofstream(folder / "stacks" / "mine.yaml") << stack_entry(stack, {"headway-host", "x"});
+    std::ofstream(folder / "stacks" / "mine.yaml") << stack_entry(stack, true, {"headway-host", "x"});
     scenarios::Fabric fabric = scenarios::read_fabric(shipped(), "host-loopback");
     fabric.simple.hop = Duration::microseconds(123);
     std::ofstream(folder / "fabrics" / "mine.yaml") << fabric_entry(fabric, {"host-loopback", "x"});
