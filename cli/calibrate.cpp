@@ -9,13 +9,13 @@
 #include "backend/calibration/fit.h"
 #include "backend/calibration/timings.h"
 #include "backend/communicator/host_control.h"
-#include "backend/launch/local_launch.h"
 #include "backend/launch/process_rank.h"
 #include "backend/processors.h"
 #include "cli/catalogue_choice.h"
 #include "cli/commands.h"
 #include "cli/exit_codes.h"
 #include "cli/output_file.h"
+#include "cli/own_ranks.h"
 #include "cli/standard_output.h"
 #include "scenarios/language/config_error.h"
 #include "scenarios/language/read.h"
@@ -161,12 +161,7 @@ int calibrate(const CalibrateArguments& arguments) {
     expect_writable("--out (its stack)", files.stack, arguments.force);
     if (arguments.ranks > 1) expect_writable("--out (its fabric)", files.fabric, arguments.force);
     if (arguments.ranks == 1) return take_part(arguments, process);
-    backend::LocalLaunch launch;
-    launch.ranks = arguments.ranks;
-    launch.arguments = {fs::read_symlink("/proc/self/exe").string()};
-    launch.arguments.insert(launch.arguments.end(), arguments.command_line.begin(), arguments.command_line.end());
-    launch.tell = [](const std::string& line) { complain(line); };
-    return backend::run_local_ranks(launch).exit_code();
+    return run_as_ranks(arguments.command_line, arguments.ranks, false);
 }
 
 }  // namespace headway::cli

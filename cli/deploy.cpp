@@ -10,7 +10,6 @@
 #include "backend/cluster/packet.h"
 #include "backend/cluster/real_cluster.h"
 #include "backend/communicator/host_control.h"
-#include "backend/launch/local_launch.h"
 #include "backend/launch/process_rank.h"
 #include "cli/catalogue_choice.h"
 #include "cli/commands.h"
@@ -18,6 +17,7 @@
 #include "cli/deployment.h"
 #include "cli/exit_codes.h"
 #include "cli/interrupt.h"
+#include "cli/own_ranks.h"
 #include "cli/policy_run.h"
 #include "cli/standard_output.h"
 #include "scenarios/language/config_error.h"
@@ -208,16 +208,6 @@ int take_part(const DeployArguments& arguments, const backend::ProcessRank& proc
     throw scenarios::ConfigError(problem);
 }
 
-int launch(const DeployArguments& arguments, int processes) {
-    backend::LocalLaunch launch;
-    launch.ranks = processes;
-    launch.arguments = {std::filesystem::read_symlink("/proc/self/exe").string()};
-    launch.arguments.insert(launch.arguments.end(), arguments.command_line.begin(), arguments.command_line.end());
-    launch.hold_requests = true;
-    launch.tell = [](const std::string& line) { complain(line); };
-    return backend::run_local_ranks(launch).exit_code();
-}
-
 }  // namespace
 
 int deploy(const DeployArguments& arguments, const std::string& version) {
@@ -227,7 +217,8 @@ int deploy(const DeployArguments& arguments, const std::string& version) {
             throw scenarios::ConfigError("--rendezvous: started alone (mpirun -n N or srun start several processes)");
         const std::optional<Deployment> deployment = prepare_deployment(arguments, true);
         if (!deployment) return kInterrupted;
-        if (deployment->scenario.cluster.gpus() > 1) return launch(arguments, deployment->scenario.cluster.gpus());
+        if (deployment->scenario.cluster.gpus() > 1)
+            return run_as_ranks(arguments.command_line, deployment->scenario.cluster.gpus(), true);
     }
     catch_interrupts();
     try {

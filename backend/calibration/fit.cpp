@@ -75,10 +75,7 @@ Pairs step_pairs(const scenarios::SoftwareStack& stack, const scenarios::Cluster
     for (const StepTiming& timing : timings) {
         scenarios::Job job = timing.job;
         job.stack = stack;
-        scenarios::Plan plan;
-        plan.gpu_of_rank = {0};
-        plan.layers_of_cell = {job.model.layers};
-        plan.micro_batches_of_replica = {job.global_batch / job.micro_batch};
+        const scenarios::Plan plan = plan_of_one_rank(job);
         const scenarios::IterationCosts costs = scenarios::iteration_costs(job, cluster, plan);
         const scenarios::VirtualStageCosts& stage = costs.of(0, plan.layout, 0, 0);
         pairs.emplace_back(stage.forward.total().s(), timing.forward.s());

@@ -34,14 +34,6 @@ Duration lower_quartile(std::vector<Duration> times) {
     return times[times.size() / 4];
 }
 
-scenarios::Plan plan_of_one_rank(const scenarios::Job& job) {
-    scenarios::Plan plan;
-    plan.gpu_of_rank = {0};
-    plan.layers_of_cell = {job.model.layers};
-    plan.micro_batches_of_replica = {job.global_batch / job.micro_batch};
-    return plan;
-}
-
 scenarios::Job small_job(int hidden, int head_dim, int layers, int sequence, int micro_batch, int vocabulary) {
     scenarios::Job job;
     job.model.name = "calibration";
@@ -59,6 +51,14 @@ scenarios::Job small_job(int hidden, int head_dim, int layers, int sequence, int
 }
 
 }  // namespace
+
+scenarios::Plan plan_of_one_rank(const scenarios::Job& job) {
+    scenarios::Plan plan;
+    plan.gpu_of_rank = {0};
+    plan.layers_of_cell = {job.model.layers};
+    plan.micro_batches_of_replica = {job.global_batch / job.micro_batch};
+    return plan;
+}
 
 std::vector<scenarios::Job> calibration_jobs(bool large, scenarios::Precision precision) {
     std::vector<scenarios::Job> jobs;

@@ -8,6 +8,7 @@
 #include "scenarios/costs/collective.h"
 #include "scenarios/costs/kernel.h"
 #include "scenarios/language/job.h"
+#include "scenarios/language/plan.h"
 #include "scenarios/language/units.h"
 
 /// What `headway calibrate` measures: kernels, training steps of small models, and collectives. Each time is the lower
@@ -57,6 +58,8 @@ std::optional<StepTiming> time_step(Device& device, CommunicatorMaker& communica
                                     int process);
 /// Jobs that tell the constants of a stack apart: widths, lengths, vocabularies and depths vary.
 std::vector<scenarios::Job> calibration_jobs(bool large, scenarios::Precision precision);
+/// Process 0 trains everything alone.
+scenarios::Plan plan_of_one_rank(const scenarios::Job& job);
 /// Every process calls it; groups of 2, 4, ... processes up to all of them. Times are the slowest member's; the same on
 /// every process.
 std::vector<CollectiveTiming> time_collectives(Device& device, CommunicatorMaker& communicators, Control& control);

@@ -98,10 +98,7 @@ TEST(Fit, FindsTheConstantsBehindTimingsOfSteps) {
     std::vector<StepTiming> timings;
     for (scenarios::Job job : calibration_jobs(false, Precision::kFp32)) {
         job.stack = truth;
-        scenarios::Plan plan;
-        plan.gpu_of_rank = {0};
-        plan.layers_of_cell = {job.model.layers};
-        plan.micro_batches_of_replica = {job.global_batch / job.micro_batch};
+        const scenarios::Plan plan = plan_of_one_rank(job);
         const auto costs = scenarios::iteration_costs(job, cluster, plan);
         const auto& stage = costs.of(0, plan.layout, 0, 0);
         timings.push_back({job, stage.forward.total(), stage.backward.total(),
